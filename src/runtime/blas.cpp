@@ -1,0 +1,97 @@
+#include "brigade/runtime/blas.h"
+
+#include <ATen/ATen.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <vector>
+
+#include "brigade/base/log.h"
+
+namespace brigade {
+namespace {
+
+// A product below this on one core is the reference BLAS or as bad; OpenBLAS gives 100 to 180, an old laptop 30.
+constexpr double kSlowGflops = 20.0;
+
+template <class Function>
+Function* find_symbol(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::string library_of(void* symbol) {
+  Dl_info info{};
+  if (symbol == nullptr || dladdr(symbol, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  const auto path = std::filesystem::canonical(info.dli_fname, error);
+  return error ? std::string(info.dli_fname) : path.string();
+}
+
+}  // namespace
+
+BlasInfo blas_info() {
+  BlasInfo info;
+  // A process may hold OpenBLAS for LAPACK beside another BLAS, so the name is taken from the file that has sgemm.
+  info.library = library_of(dlsym(RTLD_DEFAULT, "sgemm_"));
+  if (info.library.find("openblas") != std::string::npos) {
+    const auto config = find_symbol<const char*()>("openblas_get_config");
+    // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ... Zen MAX_THREADS=64": the first two words are the name.
+    const std::string text = config != nullptr ? config() : "OpenBLAS";
+    info.name = text.substr(0, text.find(' ', text.find(' ') + 1));
+  } else if (info.library.find("mkl") != std::string::npos || find_symbol<void()>("mkl_get_version") != nullptr) {
+    info.name = "MKL";
+  } else if (info.library.find("/blas/libblas") != std::string::npos) {
+    info.name = "reference BLAS";
+    info.is_reference = true;
+  } else if (info.library.empty()) {
+    info.name = "built into libtorch";
+  } else {
+    info.name = std::filesystem::path(info.library).filename().string();
+  }
+  return info;
+}
+
+double measure_blas_gflops() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::int64_t kSize = 256;
+  const at::Tensor a = at::ones({kSize, kSize});
+  at::Tensor out = at::empty({kSize, kSize});
+  at::mm_out(out, a, a);  // the first product loads the kernel and maps its buffers
+  std::vector<double> gflops;
+  const auto end = Clock::now() + std::chrono::milliseconds(20);
+  do {
+    const auto start = Clock::now();
+    at::mm_out(out, a, a);
+    const std::chrono::duration<double, std::nano> took = Clock::now() - start;
+    gflops.push_back(2.0 * kSize * kSize * kSize / took.count());
+  } while (Clock::now() < end);
+  std::nth_element(gflops.begin(), gflops.begin() + gflops.size() / 2, gflops.end());
+  return gflops[gflops.size() / 2];
+}
+
+bool make_blas_single_threaded() {
+  if (const auto set_threads = find_symbol<void(int)>("openblas_set_num_threads")) {
+    set_threads(1);
+    return true;
+  }
+  if (const auto set_threads = find_symbol<int(int)>("MKL_Set_Num_Threads_Local")) {
+    set_threads(1);  // per thread already, and each device says so for itself
+    return true;
+  }
+  return false;
+}
+
+void warn_about_slow_blas() {
+  const BlasInfo info = blas_info();
+  const double gflops = info.is_reference ? 0.0 : measure_blas_gflops();
+  if (!info.is_reference && gflops >= kSlowGflops) return;
+  const std::string speed = info.is_reference ? "" : fmt::format(" ({:.0f} GFLOP/s on one core)", gflops);
+  log::warn_once("slow-blas", fmt::format("matrix products run on {}{}, about ten times slower than need be. "
+                                          "On Debian: apt-get install libopenblas0-pthread",
+                                          info.name, speed));
+}
+
+}  // namespace brigade
