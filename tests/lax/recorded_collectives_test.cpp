@@ -43,14 +43,21 @@ Body body_of(const nlohmann::json& c) {
   return {};
 }
 
-// JAX multiplies by 1/N where ours divides, which may differ by one unit in the last place when N is no power of two.
-void expect_equal(const torch::Tensor& ours, const torch::Tensor& recorded, bool one_ulp) {
+// JAX multiplies by 1/N where ours divides. When N is no power of two its values may be one unit in the last place off,
+// and its gradients, which are scaled before they are summed, off by a rounding of each term (of at most 4/N here).
+enum class Agreement { kExact, kOneUnit, kRoundedTerms };
+
+void expect_equal(const torch::Tensor& ours, const torch::Tensor& recorded, Agreement agreement) {
   ASSERT_EQ(ours.sizes(), recorded.sizes());
   ASSERT_EQ(ours.scalar_type(), recorded.scalar_type());
-  if (one_ulp) {
-    EXPECT_TRUE(torch::allclose(ours, recorded, /*rtol=*/1.2e-7, /*atol=*/0)) << ours << recorded;
-  } else {
+  if (agreement == Agreement::kExact) {
     EXPECT_TRUE(torch::equal(ours, recorded)) << ours << recorded;
+  } else if (agreement == Agreement::kOneUnit) {
+    // Neighbouring floats of one sign have neighbouring bit patterns.
+    const torch::Tensor distance = ours.contiguous().view(torch::kInt) - recorded.contiguous().view(torch::kInt);
+    EXPECT_LE(distance.abs().max().item<int>(), 1) << ours << recorded;
+  } else {
+    EXPECT_TRUE(torch::allclose(ours, recorded, /*rtol=*/0, /*atol=*/4e-7)) << ours << recorded;
   }
 }
 
@@ -63,14 +70,14 @@ TEST(RecordedCollectives, AgreeWithJax) {
     const std::string op = c["op"];
     const int devices = c["devices"];
     SCOPED_TRACE(op + " on " + std::to_string(devices) + " devices, " + c["args"].dump());
-    const bool one_ulp = op.find("pmean") != std::string::npos && devices == 3;
+    const bool divides_by_three = op.find("pmean") != std::string::npos && devices == 3;
     const torch::Tensor x = cases::tensor_of(c["in"]);
     const auto f = pmap(body, {.axis_name = "i"});
-    expect_equal(f(x).stack(), cases::tensor_of(c["out"]), one_ulp);
+    expect_equal(f(x).stack(), cases::tensor_of(c["out"]), divides_by_three ? Agreement::kOneUnit : Agreement::kExact);
     if (c.contains("grad")) {
       const torch::Tensor w = cases::tensor_of(c["cotangent"]);
       expect_equal(grad([&](const torch::Tensor& v) { return (f(v).stack() * w).sum(); })(x),
-                   cases::tensor_of(c["grad"]), one_ulp);
+                   cases::tensor_of(c["grad"]), divides_by_three ? Agreement::kRoundedTerms : Agreement::kExact);
     }
     ++checked[op];
   }

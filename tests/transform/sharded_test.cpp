@@ -24,7 +24,9 @@ TEST(Replicate, GivesEveryDeviceAnEqualCopyOfItsOwn) {
   for (std::int64_t i = 0; i < all.size(); ++i) {
     EXPECT_TRUE(torch::equal(all[i].w, p.w));
     EXPECT_NE(all[i].w.data_ptr(), p.w.data_ptr());
-    if (i > 0) EXPECT_NE(all[i].w.data_ptr(), all[i - 1].w.data_ptr());
+    if (i > 0) {
+      EXPECT_NE(all[i].w.data_ptr(), all[i - 1].w.data_ptr());
+    }
   }
 }
 

@@ -1,0 +1,32 @@
+// The networks that `brigade train` knows, as functions of their parameters.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "brigade/random/key.h"
+
+namespace brigade::cli {
+
+using Parameters = std::map<std::string, torch::Tensor>;
+
+struct Model {
+  std::string name;
+  std::string shape;  // for people: "784-128-10"
+  int epochs;         // that it is trained for when nobody says otherwise
+  Parameters (*init)(random::Key key);
+  torch::Tensor (*forward)(const Parameters& parameters, const torch::Tensor& images);  // (rows, 28, 28) to (rows, 10)
+};
+
+const std::vector<Model>& models();
+
+// Throws InvalidArgument, suggesting the nearest, when there is no such model.
+const Model& model_named(const std::string& name);
+
+std::int64_t count_elements(const Parameters& parameters);
+
+}  // namespace brigade::cli
