@@ -35,13 +35,17 @@ int rounds_for(std::int64_t n) {
 void radix_sort(std::vector<Entry>& entries, std::vector<Entry>& other) {
   constexpr int kDigitBits = 11;
   constexpr std::uint32_t kDigits = 1 << kDigitBits;
-  for (int shift = 0; shift < 32; shift += kDigitBits) {
-    std::array<std::size_t, kDigits> starts{};
-    const auto digit = [shift](const Entry& entry) { return (entry.sort_key >> shift) % kDigits; };
-    for (const Entry& entry : entries) ++starts[digit(entry)];
+  constexpr int kPasses = 3;
+  static_assert(kPasses * kDigitBits >= 32);
+  const auto digit = [](const Entry& entry, int pass) { return (entry.sort_key >> (pass * kDigitBits)) % kDigits; };
+  std::array<std::array<std::size_t, kDigits>, kPasses> starts{};
+  for (const Entry& entry : entries) {
+    for (int pass = 0; pass < kPasses; ++pass) ++starts[pass][digit(entry, pass)];
+  }
+  for (int pass = 0; pass < kPasses; ++pass) {
     std::size_t sum = 0;
-    for (std::size_t& start : starts) sum += std::exchange(start, sum);
-    for (const Entry& entry : entries) other[starts[digit(entry)]++] = entry;
+    for (std::size_t& start : starts[pass]) sum += std::exchange(start, sum);
+    for (const Entry& entry : entries) other[starts[pass][digit(entry, pass)]++] = entry;
     entries.swap(other);
   }
 }
