@@ -18,6 +18,7 @@ brigade_find(hwy libhwy-dev CONFIG)
 
 if(BRIGADE_WITH_TORCH)
   brigade_find(Torch libtorch-dev)
+  brigade_find(OpenMP libgomp1 COMPONENTS CXX)
   brigade_find(ZLIB zlib1g-dev)
   brigade_find(nlohmann_json nlohmann-json3-dev)
   brigade_find(CLI11 libcli11-dev)

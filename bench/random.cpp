@@ -1,0 +1,129 @@
+// Draws on one core: random bits against 1 GB/s and against memset of the same buffer, distributions against libtorch's
+// own generator.
+//
+// Every row is the median over rounds of the ratio between ours and its peer, timed one right after the other. All runs
+// on one thread, and the time is what the processor spent on that thread, so other programs on the machine take none of
+// it.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "brigade/random/distributions.h"
+#include "brigade/random/permutation.h"
+#include "random/kernels.h"
+
+namespace {
+
+namespace random = brigade::random;
+
+constexpr int kRounds = 15;
+constexpr std::int64_t kElements = std::int64_t{1} << 18;  // 1 MB of floats: a weight matrix, and within the caches
+
+struct Row {
+  std::string name;
+  std::string unit;
+  double goal;
+  double units;  // done by one call, in 1e9
+  std::function<void()> ours;
+  std::function<void()> peer;  // empty when the peer is a fixed limit
+  double limit = 0.0;          // in units a second
+};
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Seconds a call, over calls that fill 5 ms.
+double seconds(const std::function<void()>& work) {
+  int calls = 0;
+  const double start = thread_seconds();
+  double took = 0.0;
+  do {
+    work();
+    ++calls;
+    took = thread_seconds() - start;
+  } while (took < 5e-3);
+  return took / calls;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+nlohmann::json measured(const Row& row) {
+  std::vector<double> ours;
+  std::vector<double> peers;
+  std::vector<double> ratios;
+  for (int round = 0; round < kRounds; ++round) {
+    ours.push_back(row.units / seconds(row.ours));
+    peers.push_back(row.peer ? row.units / seconds(row.peer) : row.limit);
+    ratios.push_back(ours.back() / peers.back());
+  }
+  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+  return {{"name", row.name},        {"ours", median(ours)}, {"peer", median(peers)}, {"unit", row.unit},
+          {"ratio", median(ratios)}, {"ratio_min", *lowest}, {"ratio_max", *highest}, {"goal", row.goal}};
+}
+
+std::vector<Row> rows() {
+  const auto key = random::key(0);
+  static std::vector<std::uint32_t> words(kElements);
+  static at::Tensor floats = at::empty({kElements});
+  const auto floats_span = [] { return std::span(floats.data_ptr<float>(), static_cast<std::size_t>(kElements)); };
+  const auto bits = [key] { random::kernels::bits(key, 0, std::span(words)); };
+  const auto normal = [=] {
+    const float low = std::nextafter(-1.0f, 0.0f);
+    random::kernels::normal(key, 0, {{low, 1.0f - low}, -INFINITY, INFINITY}, floats_span());
+  };
+  const auto uniform = [=] { random::kernels::uniform(key, 0, {0.0f, 1.0f}, floats_span()); };
+  const double elements = kElements / 1e9;
+  const double bytes = 4 * elements;
+  return {
+      {"bits against 1 GB/s", "GB/s", 1.0, bytes, bits, {}, 1.0},
+      {"bits against memset", "GB/s", 0.0, bytes, bits, [] { std::memset(words.data(), 1, 4 * words.size()); }},
+      {"uniform against torch", "Gvalues/s", 1.0, elements, uniform, [] { floats.uniform_(); }},
+      {"normal against torch", "Gvalues/s", 1.0, elements, normal, [] { floats.normal_(); }},
+      {"whole call of normal against torch::randn", "Gvalues/s", 1.0, elements,
+       [key] { random::normal(key, {kElements}); }, [] { at::randn({kElements}); }},
+      {"permutation of 60,000 against torch::randperm", "Gvalues/s", 0.0, 60'000 / 1e9,
+       [key] { random::permutation(key, 60'000); }, [] { at::randperm(60'000); }},
+  };
+}
+
+}  // namespace
+
+int main() {
+  at::set_num_threads(1);
+  nlohmann::json results = nlohmann::json::array();
+  fmt::print("{:<46}{:>9}{:>9}  {:<11}{:>7}  {:<16}{:>5}\n", "", "ours", "peer", "", "ratio", "lowest, highest",
+             "goal");
+  for (const Row& row : rows()) {
+    const nlohmann::json result = measured(row);
+    fmt::print("{:<46}{:>9.3f}{:>9.3f}  {:<11}{:>7.2f}  {:<16}{:>5}\n", row.name, result["ours"].get<double>(),
+               result["peer"].get<double>(), row.unit, result["ratio"].get<double>(),
+               fmt::format("{:.2f}, {:.2f}", result["ratio_min"].get<double>(), result["ratio_max"].get<double>()),
+               row.goal > 0 ? fmt::format("{:.1f}", row.goal) : "");
+    results.push_back(result);
+  }
+  const std::filesystem::path folder = "build/bench";
+  std::filesystem::create_directories(folder);
+  std::ofstream file(folder / "random.json");
+  file << nlohmann::json{{"machine", fmt::format("{} cores", std::thread::hardware_concurrency())}, {"rows", results}}
+              .dump(2)
+       << '\n';
+  return file.good() ? 0 : 1;
+}
