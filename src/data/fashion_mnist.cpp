@@ -28,8 +28,9 @@ std::filesystem::path find(const std::filesystem::path& folder, const std::strin
 }
 
 Dataset read(const std::filesystem::path& folder, const std::string& part) {
-  return idx(find(folder, part + "-images-idx3-ubyte"), find(folder, part + "-labels-idx1-ubyte"),
-             {.classes = kClasses});
+  const std::filesystem::path images = find(folder, part + "-images-idx3-ubyte");
+  const std::filesystem::path labels = find(folder, part + "-labels-idx1-ubyte");
+  return idx(images, labels, {.classes = kClasses});
 }
 
 }  // namespace
