@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace brigade::data {
 namespace {
+
+static_assert(std::ranges::input_range<Loader>);
 
 // Row i holds the two pixels (i % 251, i / 251) and the label i, so a row tells which one it is.
 Dataset numbered(std::int64_t rows) {
