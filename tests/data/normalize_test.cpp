@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include "brigade/base/error.h"
 #include "brigade/data/fashion_mnist.h"
@@ -21,12 +22,25 @@ TEST(Normalize, EqualsAPlainLoopForEveryByte) {
   }
 }
 
-TEST(Normalize, GivesAByteTheSameBitsWhereverItStands) {
-  // 37 copies of 256 bytes: each byte falls into vector lanes and into the tail.
-  const torch::Tensor bytes = at::arange(256, at::kByte).repeat(37);
-  const torch::Tensor rows = normalize(bytes, 0.3, 0.7).reshape({37, 256});
-  for (std::int64_t row = 1; row < 37; ++row) EXPECT_TRUE(rows[row].equal(rows[0]));
-  EXPECT_TRUE(normalize(bytes.narrow(0, 5, 3), 0.3, 0.7).equal(rows[0].narrow(0, 5, 3)));
+class NormalizeInstructionSets : public ::testing::Test {
+ protected:
+  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+};
+
+// 37 copies of 256 bytes and a few more: each byte falls into several lanes, some into the tail.
+TEST_F(NormalizeInstructionSets, AllGiveAByteTheBitsOfTorchsOperatorsWhereverItStands) {
+  const torch::Tensor bytes = at::arange(256, at::kByte).repeat(38).narrow(0, 3, 256 * 37 + 5);
+  const torch::Tensor expected = bytes.to(at::kFloat).mul_(1 / (255 * 0.7)).add_(-0.3 / 0.7);
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    EXPECT_TRUE(normalize(bytes, 0.3, 0.7).equal(expected)) << hwy::TargetName(target);
+  }
+}
+
+TEST(Normalize, ReadsViewsByTheirValues) {
+  const torch::Tensor bytes = at::arange(240, at::kByte).reshape({12, 20});
+  EXPECT_TRUE(normalize(bytes.t(), 0.3, 0.7).equal(normalize(bytes, 0.3, 0.7).t()));
+  EXPECT_EQ(normalize(at::empty({0, 28, 28}, at::kByte), 0.3, 0.7).sizes(), at::IntArrayRef({0, 28, 28}));
 }
 
 TEST(Normalize, RefusesOtherDtypesAndASpreadOfZero) {
