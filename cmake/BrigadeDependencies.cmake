@@ -19,6 +19,7 @@ brigade_find(ZLIB zlib1g-dev)
 
 if(BRIGADE_WITH_TORCH)
   brigade_find(Torch libtorch-dev)
+  brigade_find(OpenMP libgomp1 COMPONENTS CXX)
   brigade_find(nlohmann_json nlohmann-json3-dev)
   brigade_find(CLI11 libcli11-dev)
   find_path(BRIGADE_PFR_INCLUDE_DIR boost/pfr.hpp)

@@ -1,0 +1,99 @@
+// A named axis: the devices that run one body together, and what a thread knows about its place among them.
+#pragma once
+
+#include <c10/util/FunctionRef.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "brigade/comm/group.h"
+#include "brigade/runtime/device.h"
+
+namespace brigade {
+
+// Where one device's time went, over the launches of an axis.
+struct DeviceStatistics {
+  std::chrono::nanoseconds busy{0};     // in the body, from its start to its return
+  std::chrono::nanoseconds moving{0};   // of busy: copying and adding in collectives
+  std::chrono::nanoseconds waiting{0};  // of busy: for other devices, in collectives
+  std::int64_t bytes = 0;               // given to collectives
+
+  std::chrono::nanoseconds computing() const noexcept { return busy - moving - waiting; }
+};
+
+// Shared, as the graph of a body's result may call collectives of its axis again, in backward.
+class Axis : public std::enable_shared_from_this<Axis> {
+ public:
+  // Throws InvalidArgument when `devices` is empty, names one twice, or one that this process does not have. `site` is
+  // where the caller wrote the axis, for messages.
+  static std::shared_ptr<Axis> create(std::string name, std::vector<Device> devices,
+                                      std::source_location site = std::source_location::current());
+  ~Axis();
+
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<Device>& devices() const noexcept { return devices_; }
+  int size() const noexcept { return static_cast<int>(devices_.size()); }
+
+  // Runs body(i) for each position i, on that position's device, all at once; returns when all have left. Launches that
+  // share a device take turns. Grad mode and libtorch's other thread-local state of the caller reach the devices.
+  //
+  // When bodies throw, the others are released from their collectives, and the first exception in time that is not such
+  // a release is rethrown, unchanged, once every device has left; last_failure() and the log have the rest. The axis is
+  // usable again at once. Throws AxisError when called from inside a body.
+  void run(c10::function_ref<void(int position)> body);
+
+  comm::Group& group(int position);
+
+  // Indexed by position; since the last reset. Not while a launch is running.
+  std::vector<DeviceStatistics> statistics() const;
+  void reset_statistics();
+
+ private:
+  class Seats;
+
+  Axis(std::string name, std::vector<Device> devices, std::source_location site);
+  void run_at(int position, c10::function_ref<void(int position)> body) noexcept;
+
+  std::string name_;
+  std::vector<Device> devices_;
+  std::source_location site_;
+  std::unique_ptr<Seats> seats_;
+};
+
+// The calling thread's place on an axis, while it runs a body.
+struct AxisPlace {
+  std::shared_ptr<Axis> axis;
+  int position = 0;
+
+  comm::Group& group() const { return axis->group(position); }
+};
+
+// The place on the axis called `name`. Throws AxisError, listing the names in scope, when there is none.
+AxisPlace find_axis(std::string_view name, std::source_location site);
+
+// Whether the calling thread runs a body now.
+bool inside_body() noexcept;
+
+// What went wrong in the last launch of this process that failed.
+struct FailureReport {
+  struct Entry {
+    int position = 0;  // along the axis
+    Device device = {};
+    std::string type;  // of the exception, such as "std::runtime_error"
+    std::string message;
+  };
+  std::string axis;
+  std::source_location site;    // where the axis was written
+  std::vector<Entry> failures;  // in order of time, the primary one first; releases of others are left out
+  std::vector<int> released;    // positions that were released from a collective
+};
+
+std::optional<FailureReport> last_failure();
+
+}  // namespace brigade

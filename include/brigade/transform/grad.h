@@ -1,0 +1,123 @@
+// Gradients of functions of trees, as jax.grad and jax.value_and_grad.
+//
+//   Params g = grad(loss)(params, x, y);                       // d loss / d params, a tree like params
+//   auto [value, g] = value_and_grad(loss)(params, x, y);
+//
+// The function returns a scalar floating tensor, or a pair of one and anything else (auxiliary results, passed through
+// as part of the value and without gradient). Only the first argument is differentiated; numbers in it are constants,
+// whose entry in the gradient is 0. Derivatives nest: grad(grad(f)), and grad of a function that calls pmap.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "brigade/tree/tree.h"
+
+namespace brigade {
+
+namespace detail {
+
+// Differentiation in progress on this thread, which decides what an inner one must record. pmap hands it to the
+// devices.
+int& differentiation_depth() noexcept;
+
+class DifferentiationScope {
+ public:
+  DifferentiationScope() noexcept { ++differentiation_depth(); }
+  ~DifferentiationScope() { --differentiation_depth(); }
+  DifferentiationScope(const DifferentiationScope&) = delete;
+  DifferentiationScope& operator=(const DifferentiationScope&) = delete;
+};
+
+// What one call of grad differentiates: the variables that stand for the argument's tensors, and whether the result
+// must be differentiable in turn, because someone outside differentiates too.
+struct Variables {
+  std::vector<at::Tensor> tensors;
+  bool create_graph = false;
+};
+
+// Throws InvalidArgument, with the path, for a tensor whose dtype has no derivative.
+Variables make_variables(const std::vector<at::Tensor>& originals,
+                         const std::function<std::string(std::size_t)>& path_of, bool others_require_grad);
+
+// d loss / d variables; zeros where the loss does not depend on one.
+// Throws ShapeError unless the loss is a scalar, InvalidArgument unless it is floating.
+std::vector<at::Tensor> differentiate(const at::Tensor& loss, const Variables& variables);
+
+template <class Result>
+inline constexpr bool is_loss_with_aux = false;
+template <class Aux>
+inline constexpr bool is_loss_with_aux<std::pair<at::Tensor, Aux>> = true;
+
+template <class T>
+bool requires_grad(const T& value) {
+  if constexpr (tree::Tree<T>) {
+    bool any = false;
+    tree::for_each(
+        [&](const tree::Path&, const auto& leaf) {
+          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>)
+            any = any || (leaf.defined() && leaf.requires_grad());
+        },
+        value);
+    return any;
+  } else {
+    return false;
+  }
+}
+
+// Whoever does not differentiate outside gets values without a graph.
+template <class T>
+T without_graph(T value, bool keep) {
+  if constexpr (tree::Tree<T>) {
+    return keep ? value : tree::map([](const at::Tensor& t) { return t.defined() ? t.detach() : t; }, value);
+  } else {
+    return value;
+  }
+}
+
+}  // namespace detail
+
+// See the head of this file. Returns a callable (tree, rest...) -> std::pair<value, gradients>.
+template <class F>
+auto value_and_grad(F f) {
+  return [f = std::move(f)]<class T, class... Rest>(const T& at, const Rest&... rest) {
+    static_assert(tree::Tree<T>, "the first argument, which is differentiated, must be a tree");
+    using Value = std::remove_cvref_t<std::invoke_result_t<const F&, const T&, const Rest&...>>;
+    static_assert(std::is_same_v<Value, at::Tensor> || detail::is_loss_with_aux<Value>,
+                  "a function to differentiate returns a tensor, or a std::pair of a tensor and auxiliary results");
+
+    const at::AutoGradMode recording(true);
+    const detail::Variables variables = detail::make_variables(
+        tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, (detail::requires_grad(rest) || ...));
+    const detail::DifferentiationScope scope;
+    Value value = std::invoke(f, tree::unflatten(at, variables.tensors), rest...);
+
+    std::vector<at::Tensor> gradients;
+    if constexpr (detail::is_loss_with_aux<Value>) {
+      gradients = detail::differentiate(value.first, variables);
+    } else {
+      gradients = detail::differentiate(value, variables);
+    }
+    T grads = tree::unflatten(at, gradients);
+    tree::for_each(
+        [](const tree::Path&, auto& leaf) {
+          if constexpr (tree::NumberLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = {};
+        },
+        grads);
+    return std::pair<Value, T>(detail::without_graph(std::move(value), variables.create_graph), std::move(grads));
+  };
+}
+
+// See the head of this file. Returns a callable (tree, rest...) -> gradients.
+template <class F>
+auto grad(F f) {
+  return [f = value_and_grad(std::move(f))](const auto& at, const auto&... rest) { return f(at, rest...).second; };
+}
+
+}  // namespace brigade

@@ -1,0 +1,122 @@
+#include "comm/checks.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <vector>
+
+namespace brigade::comm {
+namespace {
+
+bool overlap_in_part(const Piece& piece) {
+  const std::less<const std::byte*> before;  // a total order, also among unrelated objects
+  const std::byte* in = piece.in.data();
+  const std::byte* out = piece.out.data();
+  if (piece.in.empty() || piece.out.empty()) return false;
+  if (in == out && piece.in.size() == piece.out.size()) return false;
+  return before(in, out + piece.out.size()) && before(out, in + piece.in.size());
+}
+
+// What `in` and `out` of one piece must hold, as multiples of one block.
+struct Blocks {
+  std::size_t in = 1;
+  std::size_t out = 1;
+};
+
+Blocks blocks_of(Operation operation, std::size_t size) {
+  switch (operation) {
+    case Operation::kReduceScatter:
+      return {.in = size, .out = 1};
+    case Operation::kAllGather:
+      return {.in = 1, .out = size};
+    case Operation::kAllToAll:
+      return {.in = size, .out = size};
+    default:
+      return {};
+  }
+}
+
+void check_piece(const Call& call, std::size_t index, int size, const ErrorContext& context) {
+  const Piece& piece = call.pieces[index];
+  const auto where = [&] {
+    return fmt::format("{}, piece {} ({})", name_of(call.operation), index, name_of(piece.dtype));
+  };
+  const Blocks blocks = blocks_of(call.operation, static_cast<std::size_t>(size));
+  const bool no_input = call.operation == Operation::kBroadcast && piece.in.empty();
+  const std::size_t block = piece.out.size() / blocks.out;
+  if (piece.out.size() != block * blocks.out || block % size_of(piece.dtype) != 0) {
+    throw ShapeError(fmt::format("{}: out has {} bytes, which is not {} block(s) of whole elements of {} bytes",
+                                 where(), piece.out.size(), blocks.out, size_of(piece.dtype)),
+                     context);
+  }
+  if (!no_input && piece.in.size() != block * blocks.in) {
+    throw ShapeError(fmt::format("{}: in has {} bytes and out {}; with {} participants in must have {}", where(),
+                                 piece.in.size(), piece.out.size(), size, block * blocks.in),
+                     context);
+  }
+  if (overlap_in_part(piece)) {
+    throw InvalidArgument(where() + ": in and out overlap; they must be the same span or disjoint", context);
+  }
+}
+
+void check_pairs(std::span<const RankPair> pairs, int size, const ErrorContext& context) {
+  std::vector<bool> is_source(static_cast<std::size_t>(size));
+  std::vector<bool> is_destination(static_cast<std::size_t>(size));
+  for (const auto& [source, destination] : pairs) {
+    if (source < 0 || source >= size || destination < 0 || destination >= size) {
+      throw InvalidArgument(
+          fmt::format("permute: the pair ({}, {}) names a rank outside 0 to {}", source, destination, size - 1),
+          context);
+    }
+    if (is_source[static_cast<std::size_t>(source)] || is_destination[static_cast<std::size_t>(destination)]) {
+      throw InvalidArgument(
+          fmt::format("permute: the pair ({}, {}) repeats a {} that another pair has", source, destination,
+                      is_source[static_cast<std::size_t>(source)] ? "source" : "destination"),
+          context);
+    }
+    is_source[static_cast<std::size_t>(source)] = true;
+    is_destination[static_cast<std::size_t>(destination)] = true;
+  }
+}
+
+}  // namespace
+
+void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context) {
+  if (!is_reducible(dtype)) {
+    throw InvalidArgument(fmt::format("{} cannot be reduced; int32, int64, float32 and float64 can", name_of(dtype)),
+                          context);
+  }
+  const bool integer = dtype == DType::kInt32 || dtype == DType::kInt64;
+  if (integer && reduction.divisor != 1.0) {
+    throw InvalidArgument(fmt::format("a reduction of {} takes no divisor (got {}); convert to float first",
+                                      name_of(dtype), reduction.divisor),
+                          context);
+  }
+}
+
+void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>> inputs,
+                        std::span<const std::byte> out) {
+  if (inputs.empty()) throw InvalidArgument("a reduction needs at least one input");
+  if (out.size() % size_of(dtype) != 0) {
+    throw InvalidArgument(fmt::format("{} bytes are no whole number of {} elements", out.size(), name_of(dtype)));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].size() == out.size()) continue;
+    throw InvalidArgument(
+        fmt::format("input {} of a reduction has {} bytes and its result {}", i, inputs[i].size(), out.size()));
+  }
+}
+
+void check_call(const Call& call, int size, const ErrorContext& context) {
+  if (call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter) {
+    for (const Piece& piece : call.pieces) check_reduction(call.reduction, piece.dtype, context);
+  }
+  if (call.root < 0 || call.root >= size) {
+    throw InvalidArgument(fmt::format("{}: root {} is outside 0 to {}", name_of(call.operation), call.root, size - 1),
+                          context);
+  }
+  check_pairs(call.pairs, size, context);
+  for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, size, context);
+}
+
+}  // namespace brigade::comm

@@ -1,0 +1,24 @@
+// What one participant can know to be wrong with its own call, before it meets the others.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "brigade/base/error.h"
+#include "brigade/comm/group.h"
+#include "comm/call.h"
+
+namespace brigade::comm {
+
+// Throws InvalidArgument when the dtype is not reducible or an integer has a divisor.
+void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context = {});
+
+// Throws InvalidArgument unless all spans have one size, in whole elements, and there is at least one input.
+void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>> inputs,
+                        std::span<const std::byte> out);
+
+// Throws ShapeError when sizes of a piece do not fit the operation in a group of `size`, and InvalidArgument when a
+// dtype, divisor, root or pair is none that the operation takes or spans overlap in part.
+void check_call(const Call& call, int size, const ErrorContext& context);
+
+}  // namespace brigade::comm

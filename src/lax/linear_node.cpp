@@ -1,0 +1,54 @@
+#include "linear_node.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+
+namespace brigade::lax::detail {
+namespace {
+
+class LinearNode : public torch::autograd::Node {
+ public:
+  LinearNode(torch::autograd::edge_list inputs, std::string name, Transpose transpose)
+      : Node(std::move(inputs)), name_(std::move(name)), transpose_(std::move(transpose)) {}
+
+  std::string name() const override { return name_; }
+
+ protected:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& cotangents) override {
+    for (std::size_t i = 0; i < cotangents.size(); ++i) {
+      if (!cotangents[i].defined()) cotangents[i] = input_metadata(i).zeros_like();
+    }
+    return transpose_(std::move(cotangents));
+  }
+
+ private:
+  std::string name_;
+  Transpose transpose_;
+};
+
+}  // namespace
+
+bool needs_recording(const std::vector<at::Tensor>& inputs) {
+  return at::GradMode::is_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& t) { return t.requires_grad(); });
+}
+
+void record_linear(std::string name, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results,
+                   Transpose transpose) {
+  const auto node = std::shared_ptr<LinearNode>(
+      new LinearNode(torch::autograd::collect_next_edges(inputs), std::move(name), std::move(transpose)),
+      torch::autograd::deleteNode);
+  for (at::Tensor& result : results) {
+    // Every result takes a number, differentiable or not, so that cotangents and results correspond.
+    const auto number = node->add_input_metadata(result);
+    if (torch::autograd::isDifferentiableType(result.scalar_type())) {
+      torch::autograd::impl::set_gradient_edge(result, {node, number});
+    }
+  }
+}
+
+}  // namespace brigade::lax::detail

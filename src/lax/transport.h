@@ -1,0 +1,27 @@
+// From tensors to the pieces that the communication core moves.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <source_location>
+#include <vector>
+
+#include "brigade/comm/group.h"
+#include "brigade/runtime/axis.h"
+
+namespace brigade::lax::detail {
+
+comm::DType dtype_of(at::ScalarType type);
+
+// The dtype in which a tensor is reduced: itself where the kernels take it, else a wider one that loses nothing.
+at::ScalarType reduced_as(at::ScalarType type);
+
+// Contiguous CPU data of `tensor`, resolved of lazy conjugation, without its graph.
+// Throws InvalidArgument, naming the collective, for other devices and layouts.
+at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const AxisPlace& place,
+                 std::source_location site);
+
+// `out` receives what arrives for `in`. Both are plain and stay alive during the operation.
+comm::Piece piece(const at::Tensor& in, const at::Tensor& out);
+
+}  // namespace brigade::lax::detail

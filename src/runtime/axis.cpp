@@ -1,0 +1,199 @@
+#include "brigade/runtime/axis.h"
+
+#include <ATen/ThreadLocalState.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "brigade/base/environment.h"
+#include "brigade/base/error.h"
+#include "brigade/comm/thread_group.h"
+#include "failure.h"
+#include "runtime.h"
+
+namespace brigade {
+namespace {
+
+// The axis that this thread runs a body of, if any. One flat axis at a time: pmap does not nest.
+thread_local Axis* current_axis = nullptr;
+thread_local int current_position = 0;
+
+class PlaceGuard {
+ public:
+  PlaceGuard(Axis* axis, int position) noexcept {
+    current_axis = axis;
+    current_position = position;
+  }
+  ~PlaceGuard() { current_axis = nullptr; }
+  PlaceGuard(const PlaceGuard&) = delete;
+  PlaceGuard& operator=(const PlaceGuard&) = delete;
+};
+
+void require_usable(const std::string& name, const std::vector<Device>& wanted, std::source_location site) {
+  const ErrorContext context{.axis = name, .site = site};
+  if (wanted.empty()) {
+    throw InvalidArgument("no devices: `devices` is empty; leave it out to use all, or name at least one", context);
+  }
+  const auto& known = devices();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (std::find(known.begin(), known.end(), wanted[i]) == known.end()) {
+      throw InvalidArgument(
+          fmt::format("device {} is not among the {} devices of this process ({} to {}); BRIGADE_CPU_DEVICES or "
+                      "set_cpu_devices() gives more",
+                      to_string(wanted[i]), known.size(), to_string(known.front()), to_string(known.back())),
+          context);
+    }
+    if (std::find(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), wanted[i]) !=
+        wanted.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw InvalidArgument(fmt::format("device {} stands twice in `devices`", to_string(wanted[i])), context);
+    }
+  }
+}
+
+// Spinning pays only when each device has a core of its own.
+std::chrono::nanoseconds spin_for(std::size_t count) {
+  return static_cast<int>(count) <= Runtime::instance().cores() ? WaitWord::kSpin : std::chrono::nanoseconds(0);
+}
+
+}  // namespace
+
+// What the devices of one axis share while they run, one launch at a time.
+class Axis::Seats {
+ public:
+  Seats(const std::string& name, std::size_t count)
+      : spin(spin_for(count)),
+        group(static_cast<int>(count), {.time_without_progress = environment().deadline,
+                                        .spin = spin.count() > 0,
+                                        .name = fmt::format("axis \"{}\"", name)}),
+        busy(count) {}
+
+  struct alignas(64) Busy {
+    std::chrono::nanoseconds time{0};
+  };
+
+  const std::chrono::nanoseconds spin;
+  comm::ThreadGroup group;
+  std::vector<Busy> busy;
+  Failures failures;
+};
+
+Axis::Axis(std::string name, std::vector<Device> devices, std::source_location site)
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      site_(site),
+      seats_(std::make_unique<Seats>(name_, devices_.size())) {}
+
+Axis::~Axis() = default;
+
+std::shared_ptr<Axis> Axis::create(std::string name, std::vector<Device> devices, std::source_location site) {
+  require_usable(name, devices, site);
+  return std::shared_ptr<Axis>(new Axis(std::move(name), std::move(devices), site));
+}
+
+comm::Group& Axis::group(int position) { return seats_->group.member(position); }
+
+void Axis::run(c10::function_ref<void(int position)> body) {
+  if (inside_body()) {
+    throw AxisError(
+        fmt::format("a pmap over axis \"{}\" was called inside the body of one over axis \"{}\": they do not "
+                    "nest, as every device is taken already. Give one pmap two named axes over its devices "
+                    "instead, or map the inner function with a loop",
+                    name_, current_axis->name()),
+        {.axis = name_, .device = current_position, .site = site_});
+  }
+  Runtime& runtime = Runtime::instance();
+  const Runtime::Lease lease(runtime, devices_);
+  seats_->group.reset();
+  seats_->failures.clear();
+
+  const at::ThreadLocalState state;
+  const auto as_device = [&](int position) noexcept {
+    const at::ThreadLocalStateGuard guard(state);
+    run_at(position, body);
+  };
+  // One closure per worker, alive until every device has left.
+  struct Task {
+    decltype(as_device)* run;
+    int position;
+    void operator()() const noexcept { (*run)(position); }
+  };
+  std::vector<Task> tasks;
+  tasks.reserve(devices_.size());
+  for (int position = 0; position < size(); ++position) tasks.push_back({&as_device, position});
+
+  const auto worker = [&](const Task& task) {
+    return runtime.worker(devices_[static_cast<std::size_t>(task.position)]);
+  };
+  for (const Task& task : tasks) {
+    if (Worker* w = worker(task)) {
+      w->set_spin(seats_->spin);
+      w->post(task);
+    }
+  }
+  for (const Task& task : tasks) {
+    if (worker(task) == nullptr) {  // device 0: this thread itself
+      const int threads = at::get_num_threads();
+      runtime.prepare_thread(devices_[static_cast<std::size_t>(task.position)]);
+      run_at(task.position, body);
+      runtime.restore_thread(threads);
+    }
+  }
+  for (const Task& task : tasks) {
+    if (Worker* w = worker(task)) w->wait(seats_->spin);
+  }
+  seats_->failures.rethrow(*this, site_);
+}
+
+void Axis::run_at(int position, c10::function_ref<void(int position)> body) noexcept {
+  const PlaceGuard place(this, position);
+  const auto start = Deadline::Clock::now();
+  try {
+    body(position);
+    seats_->group.leave(position);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    seats_->failures.add(position, error);
+    seats_->group.abort(position, describe(error));
+  }
+  seats_->busy[static_cast<std::size_t>(position)].time += Deadline::Clock::now() - start;
+}
+
+std::vector<DeviceStatistics> Axis::statistics() const {
+  std::vector<DeviceStatistics> result;
+  for (int position = 0; position < size(); ++position) {
+    const comm::Statistics spent = seats_->group.member(position).statistics();
+    result.push_back({.busy = seats_->busy[static_cast<std::size_t>(position)].time,
+                      .moving = spent.moving,
+                      .waiting = spent.waiting,
+                      .bytes = spent.bytes});
+  }
+  return result;
+}
+
+void Axis::reset_statistics() {
+  for (int position = 0; position < size(); ++position) {
+    seats_->group.member(position).reset_statistics();
+    seats_->busy[static_cast<std::size_t>(position)].time = {};
+  }
+}
+
+bool inside_body() noexcept { return current_axis != nullptr; }
+
+AxisPlace find_axis(std::string_view name, std::source_location site) {
+  if (current_axis == nullptr) {
+    throw AxisError(
+        fmt::format("axis \"{}\" is not in scope: collectives and axis_index are called inside the body of a "
+                    "pmap, and this thread runs none",
+                    name),
+        {.axis = std::string(name), .site = site});
+  }
+  if (current_axis->name() != name) {
+    const std::string in_scope = current_axis->name().empty() ? "the pmap gives its axis no name; set .axis_name"
+                                                              : "in scope is " + quoted_list({current_axis->name()});
+    throw AxisError(fmt::format("axis \"{}\" is not in scope here: {}", name, in_scope),
+                    {.axis = std::string(name), .device = current_position, .site = site});
+  }
+  return {current_axis->shared_from_this(), current_position};
+}
+
+}  // namespace brigade

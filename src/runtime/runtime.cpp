@@ -1,0 +1,151 @@
+#include "runtime.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "brigade/base/environment.h"
+#include "brigade/base/error.h"
+#include "brigade/base/log.h"
+#include "brigade/runtime/blas.h"
+#include "brigade/runtime/topology.h"
+
+namespace brigade {
+namespace {
+
+constexpr int kMaximumDevices = 1024;
+
+std::mutex choice_mutex;
+int chosen_devices = 0;  // by set_cpu_devices(); 0: not chosen
+bool devices_exist = false;
+
+// glibc gives large blocks back to the kernel at every free and maps them anew at the next allocation: hundreds of page
+// faults a step. Kept, they are reused.
+void keep_large_allocations() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+// Sets the threads inside operators for the calling thread only. at::set_num_threads would also set what every thread
+// of the process that starts later begins with.
+void set_thread_intra_op(int threads) {
+  if (at::get_num_threads() == threads) return;  // also makes libtorch's own first-use set-up of the thread come first
+  static const auto omp_set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (omp_set != nullptr) {
+    omp_set(threads);
+  } else {
+    at::set_num_threads(threads);
+  }
+}
+
+void pin_thread(int processor) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
+    log::warn_once("pin", fmt::format("a device thread could not be pinned to processor {}", processor));
+  }
+}
+
+}  // namespace
+
+Runtime& Runtime::instance() {
+  // Leaked on purpose: worker threads outlive the destructors of statics.
+  static Runtime* const runtime = new Runtime;
+  return *runtime;
+}
+
+Runtime::Runtime() : cores_(usable_cores()) {
+  const Environment& settings = environment();
+  int count = 0;
+  {
+    const std::lock_guard lock(choice_mutex);
+    count = chosen_devices > 0 ? chosen_devices : settings.cpu_devices.value_or(cores_);
+    devices_exist = true;
+    chosen_devices = count;
+  }
+  intra_op_threads_ = settings.intra_op_threads.value_or(std::max(1, cores_ / count));
+
+  keep_large_allocations();
+  make_blas_single_threaded();
+  warn_about_slow_blas();
+
+  slots_ = std::vector<Slot>(static_cast<std::size_t>(count));
+  for (int index = 0; index < count; ++index) {
+    const Device device{DeviceKind::kCpu, index};
+    devices_.push_back(device);
+    if (index > 0) {
+      slots_[static_cast<std::size_t>(index)].worker =
+          std::make_unique<Worker>([this, device]() noexcept { prepare_thread(device); });
+    }
+  }
+  log::debug(fmt::format("{} CPU devices on {} cores, {} threads inside operators", count, cores_, intra_op_threads_));
+}
+
+void Runtime::prepare_thread(const Device& device) noexcept {
+  set_thread_intra_op(intra_op_threads_);
+  if (environment().pin_threads) {
+    thread_local bool pinned = false;
+    static const std::vector<int> processors = allowed_processors();
+    if (!pinned && !processors.empty())
+      pin_thread(processors[static_cast<std::size_t>(device.index) % processors.size()]);
+    pinned = true;
+  }
+}
+
+void Runtime::restore_thread(int threads) noexcept { set_thread_intra_op(threads); }
+
+Runtime::Lease::Lease(Runtime& runtime, std::span<const Device> devices) {
+  std::vector<int> order;
+  order.reserve(devices.size());
+  for (const Device& device : devices) order.push_back(device.index);
+  std::sort(order.begin(), order.end());
+  locks_.reserve(order.size());
+  for (const int index : order) locks_.emplace_back(runtime.slots_[static_cast<std::size_t>(index)].busy);
+}
+
+std::string to_string(const Device& device) {
+  return fmt::format("{}:{}", device.kind == DeviceKind::kCpu ? "cpu" : "cuda", device.index);
+}
+
+const std::vector<Device>& devices() { return Runtime::instance().devices(); }
+
+std::vector<Device> cuda_devices() {
+  std::vector<Device> found;
+  if (!at::hasCUDA()) return found;
+  const int count = static_cast<int>(at::detail::getCUDAHooks().getNumGPUs());
+  for (int index = 0; index < count; ++index) found.push_back({DeviceKind::kCuda, index});
+  return found;
+}
+
+std::int64_t local_device_count() { return static_cast<std::int64_t>(devices().size()); }
+
+std::int64_t device_count() { return local_device_count(); }
+
+void set_cpu_devices(int count) {
+  if (count < 1 || count > kMaximumDevices) {
+    throw InvalidArgument(fmt::format("{} devices cannot be had: ask for 1 to {}", count, kMaximumDevices));
+  }
+  const std::lock_guard lock(choice_mutex);
+  if (devices_exist && count != chosen_devices) {
+    throw InvalidArgument(
+        fmt::format("the devices exist already, {} of them, and stay: call set_cpu_devices({}) before the "
+                    "first use of devices, or set BRIGADE_CPU_DEVICES={}",
+                    chosen_devices, count, count));
+  }
+  chosen_devices = count;
+}
+
+int intra_op_threads() { return Runtime::instance().intra_op_threads(); }
+
+}  // namespace brigade

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "brigade/base/error.h"
+#include "brigade/transform/pmap.h"
+
+namespace brigade::detail {
+
+std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = axes_.find(size); found != axes_.end()) return latest_ = found->second;
+  const ErrorContext context{.axis = name_, .site = site_};
+  std::vector<Device> chosen = devices_ ? *devices_ : devices();
+  const auto available = static_cast<std::int64_t>(chosen.size());
+  if (devices_ && size != available && available > 0) {
+    throw InvalidArgument(
+        fmt::format("axis_size is {} and `devices` names {}: leave one of them out, or make them equal", size,
+                    available),
+        context);
+  }
+  if (size > available && available > 0) {
+    throw InvalidArgument(
+        fmt::format("the arguments ask for {} devices and there are {}. Start with BRIGADE_CPU_DEVICES={} or call "
+                    "set_cpu_devices({}) first, or give the mapped axis at most {} rows",
+                    size, available, size, size, available),
+        context);
+  }
+  if (size < 1 && available > 0) {
+    throw InvalidArgument(
+        fmt::format("a mapped axis of size {} leaves nothing to run: its size is the number of devices, from 1 to {}",
+                    size, available),
+        context);
+  }
+  chosen.resize(static_cast<std::size_t>(std::min(size, available)));
+  return latest_ = axes_[size] = Axis::create(name_, std::move(chosen), site_);
+}
+
+std::shared_ptr<Axis> AxisCache::latest() {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+}  // namespace brigade::detail

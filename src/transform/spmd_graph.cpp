@@ -1,0 +1,164 @@
+// The node through which gradients pass from the caller's graph to the devices' graphs and back.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "brigade/base/error.h"
+#include "brigade/transform/spmd_call.h"
+
+namespace brigade::detail {
+namespace {
+
+using torch::autograd::variable_list;
+
+// The entries of `results` of one device that its graph reaches.
+std::vector<std::size_t> differentiable(const std::vector<at::Tensor>& results) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t j = 0; j < results.size(); ++j) {
+    if (results[j].defined() && results[j].requires_grad()) numbers.push_back(j);
+  }
+  return numbers;
+}
+
+variable_list edges_of(const std::vector<Input>& inputs) {
+  variable_list all;
+  for (const Input& input : inputs) {
+    for (at::Tensor& tensor : input.tensors()) all.push_back(std::move(tensor));
+  }
+  return all;
+}
+
+class SpmdNode : public torch::autograd::Node {
+ public:
+  SpmdNode(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results)
+      : Node(torch::autograd::collect_next_edges(edges_of(inputs))),
+        axis_(std::move(axis)),
+        inputs_(std::move(inputs)),
+        leaves_(std::move(leaves)),
+        results_(std::move(results)) {}
+
+  std::string name() const override { return "pmap"; }
+
+  // The engine calls this after a backward that does not keep the graph, so the devices' graphs are always retained
+  // within it and dropped here.
+  void release_variables() override {
+    leaves_.clear();
+    results_.clear();
+    released_ = true;
+  }
+
+ protected:
+  variable_list apply(variable_list&& cotangents) override {
+    if (released_) {
+      throw Error(
+          "backward through a pmap a second time, after its graph was freed: pass retain_graph=true the first time");
+    }
+    const bool create_graph = at::GradMode::is_enabled();
+    PerDevice given = cotangents_per_device(cotangents);
+    PerDevice variables = given;
+    if (create_graph) {
+      for (auto& row : variables) {
+        for (at::Tensor& cotangent : row) {
+          if (cotangent.defined()) cotangent = cotangent.detach().requires_grad_();
+        }
+      }
+    }
+    PerDevice gradients = differentiate(variables, create_graph);
+    if (create_graph) gradients = connect_gradients(given, variables, std::move(gradients));
+
+    variable_list all;
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+      std::vector<at::Tensor> column;
+      for (const auto& row : gradients) column.push_back(row[k]);
+      for (at::Tensor& gradient : inputs_[k].combine(column)) all.push_back(std::move(gradient));
+    }
+    return all;
+  }
+
+ private:
+  // A result without a cotangent counts as zero on every device: the collectives of its backward need all of them.
+  PerDevice cotangents_per_device(const variable_list& flat) const {
+    PerDevice rows(results_.size());
+    std::size_t next = 0;
+    for (std::size_t d = 0; d < results_.size(); ++d) {
+      for (const at::Tensor& result : results_[d]) {
+        const at::Tensor& cotangent = flat[next++];
+        rows[d].push_back(cotangent.defined() || !result.defined() ? cotangent : at::zeros_like(result));
+      }
+    }
+    return rows;
+  }
+
+  // Each device's gradients of its leaves, all devices at once.
+  PerDevice differentiate(const PerDevice& cotangents, bool create_graph) const {
+    PerDevice gradients(results_.size());
+    axis_->run([&](int position) {
+      const auto d = static_cast<std::size_t>(position);
+      variable_list roots, weights;
+      for (const std::size_t j : differentiable(results_[d])) {
+        roots.push_back(results_[d][j]);
+        weights.push_back(cotangents[d][j]);
+      }
+      gradients[d].resize(leaves_[d].size());
+      if (!roots.empty()) {
+        gradients[d] = torch::autograd::grad(roots, leaves_[d], weights, /*retain_graph=*/true, create_graph,
+                                             /*allow_unused=*/true);
+      }
+      for (std::size_t k = 0; k < leaves_[d].size(); ++k) {
+        if (!gradients[d][k].defined()) gradients[d][k] = at::zeros_like(leaves_[d][k]);
+      }
+    });
+    return gradients;
+  }
+
+  // The gradients as results of a call over the inputs and the cotangents.
+  PerDevice connect_gradients(const PerDevice& given, const PerDevice& variables, PerDevice gradients) const {
+    std::vector<Input> inputs = inputs_;
+    PerDevice leaves = leaves_;
+    const std::vector<std::size_t> numbers = differentiable(results_[0]);
+    for (const std::size_t j : numbers) {
+      std::vector<at::Tensor> column;
+      for (std::size_t d = 0; d < given.size(); ++d) {
+        column.push_back(given[d][j]);
+        leaves[d].push_back(variables[d][j]);
+      }
+      inputs.push_back(Input::per_device(std::move(column)));
+    }
+    return connect(axis_, std::move(inputs), std::move(leaves), std::move(gradients));
+  }
+
+  std::shared_ptr<Axis> axis_;
+  std::vector<Input> inputs_;
+  PerDevice leaves_;
+  PerDevice results_;
+  bool released_ = false;
+};
+
+}  // namespace
+
+PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results) {
+  PerDevice outside = results;
+  for (auto& row : outside) {
+    for (at::Tensor& result : row) {
+      if (result.defined() && result.requires_grad()) result = result.detach();
+    }
+  }
+  if (inputs.empty()) return outside;
+
+  const auto node = std::shared_ptr<SpmdNode>(
+      new SpmdNode(std::move(axis), std::move(inputs), std::move(leaves), results), torch::autograd::deleteNode);
+  for (std::size_t d = 0; d < outside.size(); ++d) {
+    for (std::size_t j = 0; j < outside[d].size(); ++j) {
+      at::Tensor& result = outside[d][j];
+      const auto number = result.defined() ? node->add_input_metadata(result)
+                                           : node->add_input_metadata(torch::autograd::Node::undefined_input());
+      if (result.defined() && results[d][j].requires_grad())
+        torch::autograd::impl::set_gradient_edge(result, {node, number});
+    }
+  }
+  return outside;
+}
+
+}  // namespace brigade::detail

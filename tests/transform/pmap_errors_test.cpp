@@ -1,0 +1,172 @@
+// Every way to call a pmap wrongly, and what it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "brigade/brigade.h"
+#include "support/nine_devices.h"
+
+namespace brigade {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+const auto kAdd = [](torch::Tensor a, torch::Tensor b) { return a + b; };
+
+struct Params {
+  torch::Tensor w1, b1;
+};
+
+TEST(PmapErrors, SizesThatDisagreeListEveryArgumentWithItsShape) {
+  const auto f = pmap([](Params p, torch::Tensor x, torch::Tensor whole) { return p.w1 + x + whole; },
+                      {.axis_name = "devices", .in_axes = {0, 1, none}});
+  EXPECT_THAT(
+      [&] {
+        f(Params{torch::ones({4, 2}), torch::ones({3})}, torch::ones({2, 4}), torch::ones({7}));
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("[0].w1: shape [4, 2], size 4"),
+                                      HasSubstr("[0].b1: shape [3], size 3  <-- differs"),
+                                      HasSubstr("[1]: shape [2, 4], size 4"), HasSubstr("[2]: shape [7], not mapped"),
+                                      HasSubstr("axis \"devices\""), HasSubstr("pmap_errors_test.cpp:"))));
+}
+
+TEST(PmapErrors, ABatchThatDevicesDivideIsToldHowToBeReshaped) {
+  const auto f = pmap([](torch::Tensor x) { return x; }, {.axis_size = 4});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({128, 784}));
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("size 4 (axis_size)"), HasSubstr("reshape them to (4, 32, ...)"))));
+}
+
+TEST(PmapErrors, ABatchThatDevicesDoNotDivideNamesShapeAndCount) {
+  const auto f = pmap([](torch::Tensor x) { return x; }, {.axis_size = 4});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({10, 3}));
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("[10, 3]"), HasSubstr("4 devices do not divide the 10 rows of [0]"),
+                                      HasSubstr("pad them to 12 or leave 2 out"))));
+}
+
+TEST(PmapErrors, NoMappedArgument) {
+  EXPECT_THAT([] { pmap(kAdd, {.in_axes = none})(torch::ones({2}), torch::ones({2})); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("needs at least one mapped argument")));
+  EXPECT_THAT([] { pmap([](std::vector<torch::Tensor> v) { return v; })(std::vector<torch::Tensor>{}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("needs at least one mapped argument")));
+  EXPECT_THAT([] { pmap([](int v) { return v; })(3); }, ThrowsMessage<InvalidArgument>(HasSubstr(".axis_size")));
+}
+
+TEST(PmapErrors, ARankTooLowForItsAxis) {
+  EXPECT_THAT(
+      [] {
+        pmap([](Params p) { return p; })(Params{torch::ones({4}), torch::tensor(1.0)});
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("a tensor of shape [] has no axis 0"), HasSubstr("argument [0].b1"))));
+  EXPECT_THAT(
+      [] {
+        pmap(kAdd, {.in_axes = {0, 2}})(torch::ones({4}), torch::ones({4, 4}));
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("[4, 4] has no axis 2"), HasSubstr("argument [1]"))));
+  EXPECT_THROW(pmap(kAdd, {.in_axes = {0, -3}})(torch::ones({4}), torch::ones({4, 4})), ShapeError);
+}
+
+TEST(PmapErrors, MoreRowsThanDevices) {
+  EXPECT_THAT(
+      [] {
+        pmap([](torch::Tensor x) { return x; })(torch::ones({10, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(
+          AllOf(HasSubstr("ask for 10 devices and there are 9"), HasSubstr("BRIGADE_CPU_DEVICES=10"))));
+  // Also when the body does not look at the value.
+  EXPECT_THROW(pmap([](torch::Tensor) { return 1; })(torch::ones({10})), InvalidArgument);
+}
+
+TEST(PmapErrors, NoRowsAtAll) {
+  EXPECT_THAT(
+      [] {
+        pmap([](torch::Tensor x) { return x; })(torch::ones({0, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("a mapped axis of size 0")));
+}
+
+TEST(PmapErrors, AxesThatAreNoPrefixNameThePath) {
+  EXPECT_THAT(
+      [] {
+        pmap([](Params p, torch::Tensor) { return p; }, {.in_axes = {{0, 0, 0}, 0}})(
+            Params{torch::ones({2}), torch::ones({2})}, torch::ones({2}));
+      },
+      ThrowsMessage<TreeError>(HasSubstr("in_axes[0] has 3 entries where the value has 2 children")));
+  EXPECT_THAT([] { pmap(kAdd, {.in_axes = {0}})(torch::ones({2}), torch::ones({2})); },
+              ThrowsMessage<TreeError>(HasSubstr("in_axes has 1 entries where the value has 2 children")));
+}
+
+TEST(PmapErrors, DevicesEmptyTwiceOrInTheWrongNumber) {
+  const auto identity = [](torch::Tensor x) { return x; };
+  EXPECT_THAT([&] { pmap(identity, {.devices = std::vector<Device>{}})(torch::ones({2})); },
+              ThrowsMessage<ShapeError>(HasSubstr("size 0 (the number of devices given)")));
+  EXPECT_THAT([&] { pmap([](int v) { return v; }, {.devices = std::vector<Device>{}})(1); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("`devices` is empty")));
+  EXPECT_THAT(
+      [&] {
+        pmap(identity, {.devices = {{devices()[1], devices()[1]}}})(torch::ones({2}));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("cpu:1 stands twice")));
+  EXPECT_THAT(
+      [&] {
+        pmap(identity, {.devices = {{devices()[1], devices()[2]}}})(torch::ones({3}));
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("size 2 (the number of devices given)")));
+}
+
+TEST(PmapErrors, AnUnknownAxisNameListsThoseInScope) {
+  EXPECT_THAT(
+      [] { pmap([](torch::Tensor x) { return lax::psum(x, "device"); }, {.axis_name = "devices"})(torch::ones({2})); },
+      ThrowsMessage<AxisError>(AllOf(HasSubstr("axis \"device\" is not in scope here: in scope is \"devices\""),
+                                     HasSubstr("pmap_errors_test.cpp:"))));
+  EXPECT_THAT([] { pmap([](torch::Tensor x) { return lax::psum(x, "i"); })(torch::ones({2})); },
+              ThrowsMessage<AxisError>(HasSubstr("the pmap gives its axis no name; set .axis_name")));
+  EXPECT_THAT([] { lax::psum(torch::ones({2}), "i"); }, ThrowsMessage<AxisError>(HasSubstr("this thread runs none")));
+}
+
+TEST(PmapErrors, APmapInsideABody) {
+  const auto inner = pmap([](torch::Tensor x) { return x; }, {.axis_name = "inner"});
+  EXPECT_THAT(
+      [&] {
+        pmap([&](torch::Tensor x) { return inner(x)[0]; }, {.axis_name = "outer"})(torch::ones({2, 2}));
+      },
+      ThrowsMessage<AxisError>(
+          AllOf(HasSubstr("axis \"inner\""), HasSubstr("axis \"outer\""), HasSubstr("do not nest"))));
+}
+
+TEST(PmapErrors, ResultsWhoseStructuresDiffer) {
+  EXPECT_THAT(
+      [] {
+        pmap(
+            [](torch::Tensor x) {
+              return std::vector<torch::Tensor>(static_cast<std::size_t>(1 + lax::axis_index("i")), x);
+            },
+            {.axis_name = "i"})(torch::ones({2}));
+      },
+      ThrowsMessage<TreeError>(HasSubstr("one has 1 elements, another has 2")));
+}
+
+TEST(PmapErrors, AShardedWithAnotherAxisOrUndefinedTensors) {
+  const auto s = replicate(torch::ones({2}));
+  EXPECT_THAT([&] { pmap([](torch::Tensor x) { return x; }, {.in_axes = 1})(s); },
+              ThrowsMessage<TreeError>(AllOf(HasSubstr("leave its in_axes at 0"), HasSubstr("argument [0]"))));
+  EXPECT_THAT([] { pmap(kAdd)(torch::ones({2}), torch::Tensor()); },
+              ThrowsMessage<TreeError>(AllOf(HasSubstr("undefined"), HasSubstr("argument [1]"))));
+}
+
+TEST(PmapErrors, TheNextCallWorks) {
+  const auto f = pmap([](torch::Tensor x) { return lax::psum(x, "j"); }, {.axis_name = "i"});
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(f(torch::ones({4})), AxisError);
+  EXPECT_EQ(
+      pmap([](torch::Tensor x) { return lax::psum(x, "i"); }, {.axis_name = "i"})(torch::ones({4}))[1].item<float>(),
+      4);
+}
+
+}  // namespace
+}  // namespace brigade

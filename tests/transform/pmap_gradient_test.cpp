@@ -1,0 +1,149 @@
+// Gradients inside bodies, through collectives, and through pmap itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "brigade/brigade.h"
+#include "support/nine_devices.h"
+
+namespace brigade {
+namespace {
+
+torch::Tensor draw(std::vector<std::int64_t> shape) { return torch::randn(shape, torch::kDouble); }
+
+// The gradient by central differences, one element at a time.
+template <class F>
+torch::Tensor numeric_grad(F f, const torch::Tensor& x) {
+  constexpr double kStep = 1e-6;
+  torch::Tensor g = torch::empty_like(x);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    torch::Tensor up = x.clone(), down = x.clone();
+    up.view(-1)[i] += kStep;
+    down.view(-1)[i] -= kStep;
+    g.view(-1)[i] = (f(up) - f(down)) / (2 * kStep);
+  }
+  return g;
+}
+
+// First and second derivatives of the scalar function f at x, against differences.
+template <class F>
+void check_derivatives(F f, const torch::Tensor& x) {
+  EXPECT_TRUE(torch::allclose(grad(f)(x), numeric_grad(f, x), 1e-5, 1e-6)) << grad(f)(x) << numeric_grad(f, x);
+  const torch::Tensor direction = draw(x.sizes().vec());
+  const auto slope = [&](const torch::Tensor& at) { return (grad(f)(at) * direction).sum(); };
+  EXPECT_TRUE(torch::allclose(grad(slope)(x), numeric_grad(slope, x), 1e-5, 1e-5))
+      << grad(slope)(x) << numeric_grad(slope, x);
+}
+
+template <class T>
+torch::Tensor total(const Sharded<T>& out) {
+  torch::Tensor sum = torch::zeros({}, torch::kDouble);
+  for (const auto& value : out) sum = sum + value.sum();
+  return sum;
+}
+
+TEST(PmapGradient, OfTheSumOfSinesIsCosines) {
+  const torch::Tensor x = draw({5, 3});
+  const auto f = pmap([](torch::Tensor t) { return t.sin(); });
+  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& v) { return f(v).stack().sum(); })(x), x.cos()));
+}
+
+TEST(PmapGradient, ReachesASplitAWholeAndAShardedArgument) {
+  const torch::Tensor a = draw({2, 4, 3}), c = draw({2, 3});
+  const Sharded<torch::Tensor> s({draw({3}), draw({3}), draw({3}), draw({3})});
+  const auto f = pmap([](torch::Tensor x, torch::Tensor y, torch::Tensor z) { return (x * y).square() * z; },
+                      {.in_axes = {1, none, 0}});
+  const auto plain = [&](const torch::Tensor& x, const torch::Tensor& y) {
+    torch::Tensor sum = torch::zeros({}, torch::kDouble);
+    for (int i = 0; i < 4; ++i) sum = sum + ((x.select(1, i) * y).square() * s[i]).sum();
+    return sum;
+  };
+  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& x) { return total(f(x, c, s)); })(a),
+                              grad([&](const torch::Tensor& x) { return plain(x, c); })(a)));
+  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& y) { return total(f(a, y, s)); })(c),
+                              grad([&](const torch::Tensor& y) { return plain(a, y); })(c)));
+  std::vector<torch::Tensor> own;
+  for (const auto& t : s) own.push_back(t.clone().requires_grad_());
+  total(f(a, c, Sharded<torch::Tensor>(own))).backward();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(torch::allclose(own[i].grad(), (a.select(1, i) * c).square().sum(0)));
+}
+
+TEST(PmapGradient, OfOneDevicesResultAloneStillMeetsInBackward) {
+  const torch::Tensor x = draw({4, 2});
+  const auto f = pmap([](torch::Tensor t) { return lax::psum(t.square(), "i"); }, {.axis_name = "i"});
+  const torch::Tensor g = grad([&](const torch::Tensor& v) { return f(v)[2].sum(); })(x);
+  EXPECT_TRUE(torch::allclose(g, 2 * x));
+}
+
+TEST(PmapGradient, FirstAndSecondOrderThroughPsumAndPmean) {
+  const auto f = pmap([](torch::Tensor t) { return lax::psum(t.pow(3), "i") * t + lax::pmean(t, "i").square(); },
+                      {.axis_name = "i"});
+  check_derivatives([&](const torch::Tensor& v) { return total(f(v)); }, draw({3, 2}));
+}
+
+TEST(PmapGradient, FirstAndSecondOrderThroughAllGatherPlainAndTiled) {
+  const auto f = pmap(
+      [](torch::Tensor t) {
+        return lax::all_gather(t.square(), "i", {.axis = 1}).pow(2) *
+               lax::all_gather(t, "i", {.axis = -1, .tiled = true}).sum();
+      },
+      {.axis_name = "i"});
+  check_derivatives([&](const torch::Tensor& v) { return total(f(v)); }, draw({3, 2, 2}));
+}
+
+TEST(PmapGradient, FirstAndSecondOrderForInAxesNoneAndNegative) {
+  const torch::Tensor other = draw({2, 3});
+  const auto f = pmap([](torch::Tensor x, torch::Tensor w) { return (x * w).sin() * lax::psum(x * w, "i"); },
+                      {.axis_name = "i", .in_axes = {-1, none}});
+  check_derivatives([&](const torch::Tensor& w) { return total(f(other, w)); }, draw({2}));
+  const torch::Tensor w = draw({2});
+  check_derivatives([&](const torch::Tensor& x) { return total(f(x, w)); }, other);
+}
+
+TEST(PmapGradient, OfAGradientTakenInsideTheBody) {
+  const auto f = pmap(
+      [](torch::Tensor t) { return grad([](const torch::Tensor& v) { return lax::pmean(v.pow(3), "i").sum(); })(t); },
+      {.axis_name = "i"});
+  check_derivatives([&](const torch::Tensor& v) { return total(f(v)); }, draw({3, 2}));
+}
+
+TEST(PmapGradient, OfPsumLossInsideTheBodyIsTheTransposeAsInJax) {
+  const torch::Tensor x = draw({4, 2});
+  const auto f = pmap(
+      [](torch::Tensor t) { return grad([](const torch::Tensor& v) { return lax::psum(v.square().sum(), "i"); })(t); },
+      {.axis_name = "i"});
+  EXPECT_TRUE(torch::allclose(f(x).stack(), 4 * 2 * x));  // N times the local gradient
+}
+
+TEST(PmapGradient, DoesNotDependOnUnrelatedNodesOfSomeDevices) {
+  const torch::Tensor x = draw({4, 2});
+  const auto f = pmap(
+      [](torch::Tensor t) {
+        torch::Tensor extra = t;
+        for (std::int64_t i = 0; i < 50 * lax::axis_index("i"); ++i) extra = extra.sin();
+        const torch::Tensor first = lax::psum(t.square(), "i");
+        const torch::Tensor second = lax::pmean(first * t, "i");
+        return second + 0 * extra;
+      },
+      {.axis_name = "i"});
+  const auto plain = [](const torch::Tensor& v) { return 4 * (v.square().sum(0) * v).mean(0).sum(); };
+  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& v) { return total(f(v)); })(x), grad(plain)(x)));
+}
+
+TEST(PmapGradient, ResultsWithoutGradientsHaveNoGraph) {
+  const auto f = pmap([](torch::Tensor t) { return t.square(); });
+  EXPECT_FALSE(f(draw({2}))[0].requires_grad());
+  const at::NoGradGuard off;
+  EXPECT_FALSE(f(draw({2}).requires_grad_())[0].requires_grad());
+}
+
+TEST(PmapGradient, SecondBackwardThroughAFreedGraphSaysSo) {
+  const torch::Tensor x = draw({2}).requires_grad_();
+  const torch::Tensor loss = total(pmap([](torch::Tensor t) { return t.square(); })(x));
+  loss.backward({}, /*retain_graph=*/true);
+  loss.backward();
+  EXPECT_TRUE(torch::allclose(x.grad(), 4 * x.detach()));
+  EXPECT_THROW(loss.backward(), std::exception);
+}
+
+}  // namespace
+}  // namespace brigade

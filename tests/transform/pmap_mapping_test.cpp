@@ -1,0 +1,147 @@
+// How arguments reach bodies and results come back.
+#include <dirent.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "brigade/brigade.h"
+#include "support/nine_devices.h"
+
+namespace brigade {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+torch::Tensor rows(std::int64_t n, std::int64_t m) { return torch::arange(n * m, torch::kFloat).reshape({n, m}); }
+
+TEST(Pmap, SplitsTheLeadingAxisAndStacksItAgain) {
+  const torch::Tensor x = rows(4, 3);
+  const auto out = pmap([](torch::Tensor t) { return 2 * t; })(x);
+  ASSERT_EQ(out.size(), 4);
+  EXPECT_TRUE(torch::equal(out[2], 2 * x[2]));
+  EXPECT_TRUE(torch::equal(out.stack(), 2 * x));
+}
+
+TEST(Pmap, MapsAnyAxisOfEachArgumentAlsoNegativeOnesAndNone) {
+  const torch::Tensor a = torch::rand({2, 4, 3}), b = torch::rand({3, 2, 4}), c = torch::rand({2, 3});
+  const auto f =
+      pmap([](torch::Tensor x, torch::Tensor y, torch::Tensor z) { return x + y.t() + z; }, {.in_axes = {1, -1, none}});
+  const auto out = f(a, b, c);
+  ASSERT_EQ(out.size(), 4);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(torch::equal(out[i], a.select(1, i) + b.select(2, i).t() + c));
+}
+
+TEST(Pmap, TakesTreesWithATreePrefixOfAxes) {
+  struct Batch {
+    torch::Tensor x;
+    std::vector<torch::Tensor> extra;
+  };
+  const Batch batch{rows(3, 2), {rows(2, 3), rows(2, 3) + 10}};
+  const auto out =
+      pmap([](Batch b) { return b.x.sum() + b.extra[0].sum() + b.extra[1].sum(); }, {.in_axes = {{0, 1}}})(batch);
+  ASSERT_EQ(out.size(), 3);
+  for (int i = 0; i < 3; ++i) {
+    const float expected =
+        (batch.x[i].sum() + batch.extra[0].select(1, i).sum() + batch.extra[1].select(1, i).sum()).item<float>();
+    EXPECT_EQ(out[i].item<float>(), expected);
+  }
+}
+
+TEST(Pmap, PassesWhatIsNoTensorToEveryDevice) {
+  enum class Mode { kAdd, kMultiply };
+  struct Config {
+    Mode mode;
+    double by;
+    std::string note;
+  };
+  const auto f = pmap([](torch::Tensor x, Config c, int times) {
+    return std::pair(c.mode == Mode::kMultiply ? x * c.by * times : x, c.note);
+  });
+  const auto out = f(rows(3, 1), Config{Mode::kMultiply, 0.5, "noted"}, 4);
+  EXPECT_EQ(out[2].first.item<float>(), 4);
+  EXPECT_EQ(out[1].second, "noted");
+}
+
+TEST(Pmap, SeesAScalarWholeOnEveryDevice) {
+  const auto out = pmap([](torch::Tensor x, torch::Tensor y) { return x + 0 * y; }, {.in_axes = {none, 0}})(
+      torch::tensor(3), torch::arange(4));
+  EXPECT_TRUE(torch::equal(out.stack(), torch::full({4}, 3)));
+}
+
+TEST(Pmap, FeedsAShardedBackWithoutACopy) {
+  const auto twice = pmap([](torch::Tensor t) { return t.mul(2); });
+  const auto same = pmap([](torch::Tensor t) { return t; });
+  const auto once = twice(rows(4, 2));
+  EXPECT_TRUE(torch::equal(twice(once).stack(), 4 * rows(4, 2)));
+  const auto fed = same(once);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(fed[i].data_ptr(), once[i].data_ptr());
+}
+
+TEST(Pmap, UsesTheFirstDevicesForFewerRowsAndTheNamedOnesInTheirOrder) {
+  const auto where = [](torch::Tensor) {
+    return find_axis("i", std::source_location::current()).axis->devices().front().index;
+  };
+  EXPECT_EQ(pmap(where, {.axis_name = "i"})(rows(2, 1)).size(), 2);
+  const std::vector<Device> reversed = {devices()[3], devices()[2], devices()[1]};
+  const auto out = pmap(where, {.axis_name = "i", .devices = reversed})(rows(3, 1));
+  EXPECT_EQ(out[0], 3);
+}
+
+TEST(Pmap, TakesItsSizeFromAxisSizeWhenNothingIsMapped) {
+  const auto out = pmap([](int seven) { return seven + lax::axis_index("i"); }, {.axis_name = "i", .axis_size = 5})(7);
+  ASSERT_EQ(out.size(), 5);
+  EXPECT_EQ(out[4], 11);
+}
+
+TEST(Pmap, RunsBodiesThatReturnNothing) {
+  std::atomic<int> calls{0};
+  pmap([&](torch::Tensor) { ++calls; })(rows(6, 1));
+  EXPECT_EQ(calls, 6);
+}
+
+TEST(Pmap, ConsumesWhatIsMovedInOnlyWhenTheCallSucceeds) {
+  const auto f = pmap([](torch::Tensor t, bool fail) {
+    if (fail) throw std::runtime_error("no");
+    return t + 1;
+  });
+  Sharded<torch::Tensor> x = replicate(torch::zeros({2}));
+  EXPECT_THROW(f(std::move(x), true), std::runtime_error);
+  EXPECT_EQ(x[0].sum().item<float>(), 0);  // NOLINT(bugprone-use-after-move): kept, as the call failed
+  Sharded<torch::Tensor> y = f(std::move(x), false);
+  EXPECT_EQ(y[8].sum().item<float>(), 2);
+  EXPECT_THAT([&] { x[0]; }, ThrowsMessage<InvalidArgument>(HasSubstr("pmap_mapping_test.cpp")));
+  y = f(std::move(y), false);  // the usual way to write it
+  EXPECT_EQ(y[0].sum().item<float>(), 4);
+}
+
+TEST(Pmap, CapturesConstants) {
+  const torch::Tensor constant = torch::full({3}, 5.0F);
+  EXPECT_TRUE(torch::equal(pmap([&](torch::Tensor x) { return x + constant; })(rows(4, 3)).stack(), rows(4, 3) + 5));
+}
+
+TEST(Pmap, TakesTreesOfFiveHundredLeaves) {
+  std::vector<torch::Tensor> leaves;
+  for (int i = 0; i < 500; ++i) leaves.push_back(torch::full({4, 2}, float(i)));
+  const auto out = pmap([](std::vector<torch::Tensor> v) { return lax::psum(v, "i"); }, {.axis_name = "i"})(leaves);
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(out[3][i][1].item<float>(), 4.0F * i);
+}
+
+int threads_of_this_process() {
+  int count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+TEST(Pmap, MakesItsThreadsOnceAndKeepsThem) {
+  const auto f = pmap([](torch::Tensor x) { return lax::psum(x, "i"); }, {.axis_name = "i"});
+  f(rows(9, 4));
+  const int before = threads_of_this_process();
+  for (int i = 0; i < 500; ++i)
+    pmap([](torch::Tensor x) { return lax::psum(x, "i"); }, {.axis_name = "i"})(rows(1 + i % 9, 4));
+  EXPECT_EQ(threads_of_this_process(), before);
+}
+
+}  // namespace
+}  // namespace brigade

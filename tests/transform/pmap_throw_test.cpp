@@ -1,0 +1,129 @@
+// Bodies that throw, and devices that do not do what the others do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "brigade/brigade.h"
+#include "support/nine_devices.h"
+
+namespace brigade {
+namespace {
+
+using testing::AllOf;
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Custom : std::exception {
+  explicit Custom(std::int64_t from) : position(from) {}
+  const char* what() const noexcept override { return "custom text"; }
+  std::int64_t position;
+};
+
+TEST(PmapThrow, TheCallerGetsTheOriginalExceptionWhileOthersWaitInACollective) {
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        if (lax::axis_index("i") == 2) throw Custom(2);
+        return lax::psum(x, "i");
+      },
+      {.axis_name = "i"});
+  try {
+    f(torch::ones({4}));
+    FAIL() << "nothing was thrown";
+  } catch (const Custom& e) {
+    EXPECT_STREQ(e.what(), "custom text");
+    EXPECT_EQ(e.position, 2);
+  }
+  const auto report = last_failure();
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->failures.size(), 1U);
+  EXPECT_EQ(report->failures[0].position, 2);
+  EXPECT_EQ(report->failures[0].device, devices()[2]);
+  EXPECT_EQ(report->failures[0].message, "custom text");
+  EXPECT_THAT(report->failures[0].type, HasSubstr("Custom"));
+}
+
+TEST(PmapThrow, WhatIsNoStdExceptionSurvivesToo) {
+  const auto f = pmap([](torch::Tensor) -> int { throw 42; });
+  try {
+    f(torch::ones({3}));
+    FAIL() << "nothing was thrown";
+  } catch (int value) {
+    EXPECT_EQ(value, 42);
+  }
+}
+
+TEST(PmapThrow, AnErrorOfAnOperatorKeepsItsType) {
+  const auto f = pmap([](torch::Tensor x) { return torch::matmul(x, torch::ones({7, 7})); });
+  EXPECT_THROW(f(torch::ones({3, 2, 2})), c10::Error);
+}
+
+TEST(PmapThrow, ABodyThatReturnsEarlyWhileOthersWaitIsAnErrorThatNamesIt) {
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        if (lax::axis_index("i") == 1) return x;
+        return lax::psum(x, "i");
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT([&] { f(torch::ones({3})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("1"))));
+}
+
+TEST(PmapThrow, DifferentCollectivesShowBothSides) {
+  const auto f = pmap([](torch::Tensor x) { return lax::axis_index("i") == 0 ? lax::pmax(x, "i") : lax::psum(x, "i"); },
+                      {.axis_name = "i"});
+  EXPECT_THAT(
+      [&] { f(torch::ones({2})); },
+      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("pmax"), HasSubstr("pmap_throw_test.cpp"))));
+}
+
+TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
+  const auto shapes =
+      pmap([](torch::Tensor) { return lax::psum(torch::ones({2 + lax::axis_index("i")}), "i"); }, {.axis_name = "i"});
+  EXPECT_THAT([&] { shapes(torch::ones({2})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("2"), HasSubstr("3"))));
+  const auto dtypes =
+      pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kInt) : x, "i"); },
+           {.axis_name = "i"});
+  EXPECT_THAT([&] { dtypes(torch::ones({2})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("int32"), HasSubstr("float32"))));
+}
+
+TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHang) {
+  // Position to throw at, or none, and the collective before which it throws, drawn anew for every call.
+  std::mt19937 draw(7);
+  std::int64_t thrower = 0;
+  int before = 0;
+  const auto f = pmap(
+      [&](torch::Tensor x) {
+        for (int round = 0; round < 3; ++round) {
+          if (lax::axis_index("i") == thrower && round == before) throw Custom(thrower);
+          x = lax::psum(x, "i") / 2;
+        }
+        return x;
+      },
+      {.axis_name = "i"});
+  for (int call = 0; call < 2000; ++call) {
+    const int devices = 1 + static_cast<int>(draw() % 9);
+    thrower = static_cast<std::int64_t>(draw() % 12) - 1;
+    before = static_cast<int>(draw() % 3);
+    const torch::Tensor x = torch::ones({devices, 3});
+    if (thrower >= 0 && thrower < devices) {
+      EXPECT_THROW(f(x), Custom);
+    } else {
+      const float expected = std::pow(devices / 2.0F, 3.0F);
+      EXPECT_EQ(f(x)[devices - 1][0].item<float>(), expected);
+    }
+  }
+}
+
+TEST(PmapThrow, ExceptionsInBackwardReachTheCallerAndReleaseTheOthers) {
+  const auto f =
+      pmap([](torch::Tensor x) { return grad([](const torch::Tensor& v) { return lax::pmax(v, "i").sum(); })(x); },
+           {.axis_name = "i"});
+  EXPECT_THAT([&] { f(torch::ones({3, 2})); }, ThrowsMessage<InvalidArgument>(HasSubstr("pmax has no gradient")));
+}
+
+}  // namespace
+}  // namespace brigade
