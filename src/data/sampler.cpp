@@ -1,12 +1,13 @@
 #include "brigade/data/sampler.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "brigade/base/error.h"
-#include "data/permutation.h"
+#include "brigade/random/key.h"
+#include "brigade/random/permutation.h"
 
 namespace brigade::data {
 
@@ -36,17 +37,15 @@ std::span<const std::int64_t> Sampler::rows_of(Position position) {
         fmt::format("There is no step {} of epoch {}: an epoch has {} steps of {} rows, counted from 0.", position.step,
                     position.epoch, steps_per_epoch(), options_.global_batch));
   }
-  if (permutation_.empty()) {
-    permutation_.resize(static_cast<std::size_t>(options_.rows));
-    std::iota(permutation_.begin(), permutation_.end(), std::int64_t{0});
-  }
-  if (options_.order == Order::kShuffled && cached_epoch_ != position.epoch) {
-    permutation_ = permutation_of_epoch(options_.seed, position.epoch, options_.rows);
+  if (!order_.defined() || (options_.order == Order::kShuffled && cached_epoch_ != position.epoch)) {
+    order_ = options_.order == Order::kShuffled
+                 ? random::permutation(random::fold_in(random::key(options_.seed), position.epoch), options_.rows)
+                 : at::arange(options_.rows, at::kLong);
     cached_epoch_ = position.epoch;
   }
   const std::int64_t begin = position.step * options_.global_batch;
   const std::int64_t count = std::min(options_.global_batch, options_.rows - begin);
-  return std::span(permutation_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+  return {order_.data_ptr<std::int64_t>() + begin, static_cast<std::size_t>(count)};
 }
 
 }  // namespace brigade::data

@@ -1,13 +1,15 @@
 // Which rows of a dataset a step takes, and which of those a shard gets.
 //
-// One permutation of all rows per (seed, epoch); step s takes its next `global_batch` rows, and shards are cut from
-// them in order. Nothing depends on who carries the shards, nothing is dropped or repeated, and the last step of an
-// epoch takes what is left. The position is two numbers, so a run resumes from them alone.
+// One permutation of all rows per epoch, random::permutation(fold_in(key(seed), epoch)); step s takes its next
+// `global_batch` rows, and shards are cut from them in order. Nothing depends on who carries the shards, nothing is
+// dropped or repeated, and the last step of an epoch takes what is left. The position is two numbers, so a run resumes
+// from them alone.
 #pragma once
+
+#include <torch/types.h>
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace brigade::data {
 
@@ -58,8 +60,8 @@ class Sampler {
 
  private:
   SamplerOptions options_;
+  torch::Tensor order_;  // rows of cached_epoch_, or of every epoch when sequential
   std::int64_t cached_epoch_ = -1;
-  std::vector<std::int64_t> permutation_;  // of cached_epoch_
 };
 
 }  // namespace brigade::data
