@@ -15,11 +15,11 @@ brigade_find(fmt libfmt-dev)
 brigade_find(spdlog libspdlog-dev)
 
 brigade_find(hwy libhwy-dev CONFIG)
+brigade_find(ZLIB zlib1g-dev)
 
 if(BRIGADE_WITH_TORCH)
   brigade_find(Torch libtorch-dev)
   brigade_find(OpenMP libgomp1 COMPONENTS CXX)
-  brigade_find(ZLIB zlib1g-dev)
   brigade_find(nlohmann_json nlohmann-json3-dev)
   brigade_find(CLI11 libcli11-dev)
   find_path(BRIGADE_PFR_INCLUDE_DIR boost/pfr.hpp)
