@@ -47,8 +47,7 @@ void save(const std::string& file, const std::vector<float>& losses, const Param
   tree::for_each(
       [&](const tree::Path& path, const torch::Tensor& t) {
         const auto flat = t.contiguous();
-        json["final"][path.text()] =
-            std::vector<float>(flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
+        json["final"][path.text()] = std::vector<float>(flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
       },
       params);
   std::ofstream(file) << json << '\n';
@@ -60,7 +59,7 @@ void train(const Settings& settings) {
       [lr](Params p, torch::Tensor x, torch::Tensor y) {
         Params grads = grad(loss_fn)(p, x, y);
         grads = lax::pmean(grads, "devices");
-        return tree::map([lr](auto p, auto g) { return p - lr * g; }, p, grads);
+        return tree::map([lr](auto w, auto g) { return w - lr * g; }, p, grads);
       },
       {.axis_name = "devices"});
 

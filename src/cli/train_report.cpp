@@ -24,9 +24,13 @@ double samples_per_second(const RunResult& run) {
 
 // 1234567 as "1,234,567".
 std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 // 83 seconds as "1:23".
@@ -45,10 +49,12 @@ class TextReport : public TrainReport {
     began_ = last_line_ = Clock::now();
     if (quiet_) return;
     fmt::print("Training {} ({}), {} parameters\n", plan.model->name, plan.model->shape, grouped(plan.parameters));
-    fmt::print("  data           {} images to train on, {} to test with\n", grouped(data.train.rows()), grouped(data.test.rows()));
-    fmt::print("  devices        {} on {} cores, {} thread{} inside operators\n", plan.devices, usable_cores(), intra_op_threads(),
-               intra_op_threads() == 1 ? "" : "s");
-    fmt::print("  batch          {} rows on each device, {} a step\n", options.per_device_batch, grouped(plan.global_batch));
+    fmt::print("  data           {} images to train on, {} to test with\n", grouped(data.train.rows()),
+               grouped(data.test.rows()));
+    fmt::print("  devices        {} on {} cores, {} thread{} inside operators\n", plan.devices, usable_cores(),
+               intra_op_threads(), intra_op_threads() == 1 ? "" : "s");
+    fmt::print("  batch          {} rows on each device, {} a step\n", options.per_device_batch,
+               grouped(plan.global_batch));
     fmt::print("  steps          {} in {} epoch{}\n", grouped(plan.steps), plan.epochs, plan.epochs == 1 ? "" : "s");
     fmt::print("  learning rate  {}\n", plan.learning_rate.describe());
     fmt::print("  momentum       {:g}\n", options.momentum);
@@ -67,10 +73,12 @@ class TextReport : public TrainReport {
     if (now - last_line_ < pause && !last && !(epoch_ends && !on_terminal_)) return;
     last_line_ = now;
     const double elapsed = std::chrono::duration<double>(now - began_).count();
-    const double left = elapsed / static_cast<double>(step.step + 1) * static_cast<double>(plan_->steps - step.step - 1);
-    fmt::print("{}step {}/{}  epoch {}/{}  loss {:.4f}  rate {:.4g}  {} samples/s  {} left{}", on_terminal_ ? "\r\033[K" : "", step.step + 1,
-               plan_->steps, step.epoch + 1, plan_->epochs, step.loss, step.learning_rate,
-               grouped(static_cast<std::int64_t>(static_cast<double>(rows_) / elapsed)), clock_text(left), on_terminal_ ? "" : "\n");
+    const double left =
+        elapsed / static_cast<double>(step.step + 1) * static_cast<double>(plan_->steps - step.step - 1);
+    fmt::print("{}step {}/{}  epoch {}/{}  loss {:.4f}  rate {:.4g}  {} samples/s  {} left{}",
+               on_terminal_ ? "\r\033[K" : "", step.step + 1, plan_->steps, step.epoch + 1, plan_->epochs, step.loss,
+               step.learning_rate, grouped(static_cast<std::int64_t>(static_cast<double>(rows_) / elapsed)),
+               clock_text(left), on_terminal_ ? "" : "\n");
     line_open_ = on_terminal_;
     std::fflush(stdout);
   }
@@ -78,18 +86,22 @@ class TextReport : public TrainReport {
   void end(const RunResult& run) override {
     if (line_open_) fmt::print("\n");
     if (run.interrupted) fmt::print("Interrupted after step {} of {}.\n", run.steps, plan_->steps);
-    fmt::print("\n  test accuracy  {:.4f} ({} of {})\n", run.test.accuracy(), grouped(run.test.correct), grouped(run.test.rows));
+    fmt::print("\n  test accuracy  {:.4f} ({} of {})\n", run.test.accuracy(), grouped(run.test.correct),
+               grouped(run.test.rows));
     fmt::print("  test loss      {:.4f}\n", run.test.loss);
-    fmt::print("  throughput     {} samples/s ({} steps in {:.1f} s)\n\n", grouped(static_cast<std::int64_t>(samples_per_second(run))),
-               grouped(run.steps), run.seconds);
+    fmt::print("  throughput     {} samples/s ({} steps in {:.1f} s)\n\n",
+               grouped(static_cast<std::int64_t>(samples_per_second(run))), grouped(run.steps), run.seconds);
     fmt::print("  {:<8} {:>12} {:>15} {:>12} {:>12}\n", "device", "compute", "communication", "waiting", "outside");
     for (std::size_t i = 0; i < run.devices.size(); ++i) {
       const DeviceStatistics& d = run.devices[i];
       const auto cell = [&](double seconds, int width) {
-        return fmt::format("{:>{}}", fmt::format("{:.2f} s {:3.0f} %", seconds, run.seconds > 0 ? 100 * seconds / run.seconds : 0.0), width);
+        return fmt::format(
+            "{:>{}}", fmt::format("{:.2f} s {:3.0f} %", seconds, run.seconds > 0 ? 100 * seconds / run.seconds : 0.0),
+            width);
       };
-      fmt::print("  {:<8} {} {} {} {}\n", to_string(devices()[i]), cell(seconds_of(d.computing()), 12), cell(seconds_of(d.moving), 15),
-                 cell(seconds_of(d.waiting), 12), cell(run.seconds - seconds_of(d.busy), 12));
+      fmt::print("  {:<8} {} {} {} {}\n", to_string(devices()[i]), cell(seconds_of(d.computing()), 12),
+                 cell(seconds_of(d.moving), 15), cell(seconds_of(d.waiting), 12),
+                 cell(run.seconds - seconds_of(d.busy), 12));
     }
   }
 
@@ -130,7 +142,8 @@ class JsonReport : public TrainReport {
            {"rows", step.rows},
            {"loss", step.loss},
            {"learning_rate", step.learning_rate},
-           {"samples_per_second", static_cast<double>(rows_) / std::chrono::duration<double>(Clock::now() - began_).count()}});
+           {"samples_per_second",
+            static_cast<double>(rows_) / std::chrono::duration<double>(Clock::now() - began_).count()}});
   }
 
   void end(const RunResult& run) override {

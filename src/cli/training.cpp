@@ -7,11 +7,12 @@
 #include <cmath>
 
 #include "brigade/base/error.h"
-#include "brigade/brigade.h"
 #include "brigade/data/fashion_mnist.h"
 #include "brigade/data/loader.h"
 #include "brigade/data/normalize.h"
+#include "brigade/lax/collectives.h"
 #include "brigade/optim/sgd.h"
+#include "brigade/transform/pmap.h"
 
 namespace brigade::cli {
 namespace {
@@ -39,8 +40,8 @@ torch::Tensor summed_loss(const Model& model, const Parameters& parameters, cons
 }
 
 // The own rows' part of the mean loss over all rows, and its gradient. Zero for a device that has no rows.
-std::pair<torch::Tensor, Parameters> local_gradient(const Model& model, const Parameters& parameters, const data::Shard& shard,
-                                                    std::int64_t rows) {
+std::pair<torch::Tensor, Parameters> local_gradient(const Model& model, const Parameters& parameters,
+                                                    const data::Shard& shard, std::int64_t rows) {
   if (shard.rows() == 0) {
     return {torch::zeros({}), tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, parameters)};
   }
@@ -50,15 +51,17 @@ std::pair<torch::Tensor, Parameters> local_gradient(const Model& model, const Pa
 
 void require_finite(const torch::Tensor& loss, const StepInputs& inputs) {
   if (std::isfinite(loss.item<float>())) return;
-  throw NonFiniteError(fmt::format("the loss became {} in step {}, at learning rate {:.4g}. The steps are too long: try --lr at a tenth of "
-                                   "what it is",
-                                   loss.item<float>(), inputs.step, inputs.learning_rate),
-                       {.axis = "devices", .device = static_cast<int>(lax::axis_index("devices"))});
+  throw NonFiniteError(
+      fmt::format(
+          "the loss became {} in step {}, at learning rate {:.4g}. The steps are too long: try --lr at a tenth of "
+          "what it is",
+          loss.item<float>(), inputs.step, inputs.learning_rate),
+      {.axis = "devices", .device = static_cast<int>(lax::axis_index("devices"))});
 }
 
 // One step on one device: gradient of the own shard, sum over devices, the same update everywhere.
-std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Sgd& sgd, State state, const data::Shard& shard,
-                                               const StepInputs& inputs) {
+std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Sgd& sgd, State state,
+                                               const data::Shard& shard, const StepInputs& inputs) {
   auto contribution = local_gradient(model, state.parameters, shard, inputs.rows);
   require_finite(contribution.first, inputs);
   const auto [loss, gradient] = lax::psum(contribution, "devices");
@@ -84,7 +87,8 @@ Evaluation evaluate(const Model& model, const Sharded<State>& state, const data:
       {.axis_name = "devices"});
   Evaluation result;
   double loss = 0;
-  for (data::Batch& batch : data::Loader(test, {.global_batch = kEvaluationRows * devices, .shards = devices, .order = data::Order::kSequential})) {
+  for (data::Batch& batch : data::Loader(
+           test, {.global_batch = kEvaluationRows * devices, .shards = devices, .order = data::Order::kSequential})) {
     result.rows += batch.rows;
     for (const auto& [correct, summed] : count(state, Sharded<data::Shard>(std::move(batch.shards)))) {
       result.correct += correct;
@@ -124,10 +128,12 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
   const auto [init_key, order_key] = random::split<2>(random::key(options.seed));
 
   const Parameters start = model.init(init_key);
-  Sharded<State> state = replicate(State{start, tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, start)});
-  const auto step = pmap(
-      [&](State s, data::Shard shard, const StepInputs& inputs) { return step_on_device(model, sgd, std::move(s), shard, inputs); },
-      {.axis_name = "devices"});
+  Sharded<State> state =
+      replicate(State{start, tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, start)});
+  const auto step =
+      pmap([&](State s, data::Shard shard,
+               const StepInputs& inputs) { return step_on_device(model, sgd, std::move(s), shard, inputs); },
+           {.axis_name = "devices"});
 
   RunResult result;
   const auto began = std::chrono::steady_clock::now();
@@ -137,7 +143,8 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
                                    .seed = static_cast<std::int64_t>(order_key.k1)});
   while (result.steps < plan.steps && !(result.interrupted = should_stop())) {
     auto batch = loader.next();
-    const StepInputs inputs{.step = result.steps, .rows = batch->rows, .learning_rate = plan.learning_rate(result.steps)};
+    const StepInputs inputs{
+        .step = result.steps, .rows = batch->rows, .learning_rate = plan.learning_rate(result.steps)};
     Sharded<torch::Tensor> loss;
     std::tie(state, loss) = unzip(step(std::move(state), Sharded<data::Shard>(std::move(batch->shards)), inputs));
     on_step({.step = inputs.step,

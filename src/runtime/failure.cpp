@@ -32,12 +32,18 @@ Described described(const std::exception_ptr& error) {
   }
 }
 
+// The caller sees the primary failure itself, so what the log adds to it is for those who ask; what others threw
+// besides would be lost.
 void log_report(const FailureReport& failed) {
   for (const auto& entry : failed.failures) {
-    log::warn(fmt::format("axis \"{}\" at {}: position {} ({}) threw {}{}{}{}", failed.axis, to_string(failed.site),
-                          entry.position, to_string(entry.device), entry.type, entry.message.empty() ? "" : ": ",
-                          entry.message,
-                          &entry == failed.failures.data() ? "" : " (later; the first one is rethrown)"));
+    const std::string text = fmt::format("axis \"{}\" at {}: position {} ({}) threw {}{}{}", failed.axis,
+                                         to_string(failed.site), entry.position, to_string(entry.device), entry.type,
+                                         entry.message.empty() ? "" : ": ", entry.message);
+    if (&entry == failed.failures.data()) {
+      log::info(text);
+    } else {
+      log::warn(text + " (later than the failure that the caller gets)");
+    }
   }
 }
 

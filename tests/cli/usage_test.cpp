@@ -1,0 +1,92 @@
+// What the program says to those who call it wrongly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/process.h"
+
+namespace brigade {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Finished brigade_program(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BRIGADE_PROGRAM);
+  return run_process(arguments);
+}
+
+TEST(Usage, HelpHasAnExampleForEachCommand) {
+  for (const std::string command : {"train", "devices"}) {
+    const Finished ran = brigade_program({command, "--help"});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("Example: brigade " + command));
+    EXPECT_THAT(ran.err, IsEmpty());
+  }
+  EXPECT_THAT(brigade_program({"--version"}).out, HasSubstr("brigade "));
+}
+
+TEST(Usage, NoCommandOrAnUnknownOneNamesWhatThereIs) {
+  EXPECT_EQ(brigade_program({}).code, 2);
+  const Finished ran = brigade_program({"trian"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("is \"train\" meant?"), HasSubstr("brigade --help")));
+}
+
+TEST(Usage, AnUnknownOptionSuggestsTheNearest) {
+  const Finished ran = brigade_program({"train", "--device", "2"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("is \"--devices\" meant?"));
+}
+
+TEST(Usage, AnUnknownModelSuggestsTheNearest) {
+  const Finished ran = brigade_program({"train", "--model", "mpl"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("there is no model \"mpl\"; there are \"mlp\" and \"cnn\". Is \"mlp\" meant?"));
+  EXPECT_THAT(brigade_program({"train", "--model", "resnet50"}).err,
+              HasSubstr("there is no model \"resnet50\"; there are \"mlp\" and \"cnn\""));
+}
+
+TEST(Usage, DevicesThatAreZeroNegativeOrNoNumberAreRefused) {
+  for (const std::string value : {"0", "-2", "two", "1.5", "2000"}) {
+    const Finished ran = brigade_program({"train", "--devices=" + value});
+    EXPECT_EQ(ran.code, 2) << value;
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("--devices"), HasSubstr(value)));
+  }
+}
+
+TEST(Usage, NumbersOutOfRangeAreRefusedByName) {
+  for (const std::string option :
+       {"--per-device-batch=0", "--epochs=0", "--max-steps=-1", "--lr=0", "--lr=-0.1", "--momentum=1.5", "--seed=x"}) {
+    const Finished ran = brigade_program({"train", option});
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_THAT(ran.err, HasSubstr(option.substr(0, option.find('='))));
+  }
+}
+
+TEST(Usage, MissingDataNamesFileFolderAndPackage) {
+  const auto folder = std::filesystem::temp_directory_path() / "brigade-no-data";
+  std::filesystem::create_directories(folder);
+  const Finished ran = brigade_program({"train", "--data", folder.string()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("train-images-idx3-ubyte"), HasSubstr(folder.string()),
+                             HasSubstr("dataset-fashion-mnist")));
+}
+
+TEST(Usage, CorruptDataIsRefused) {
+  const auto folder = std::filesystem::temp_directory_path() / "brigade-bad-data";
+  std::filesystem::create_directories(folder);
+  for (const std::string name :
+       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    std::ofstream(folder / name) << "not an IDX file";
+  }
+  const Finished ran = brigade_program({"train", "--data", folder.string()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr((folder / "t").string()), HasSubstr("IDX")));
+}
+
+}  // namespace
+}  // namespace brigade
