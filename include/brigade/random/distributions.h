@@ -41,7 +41,8 @@ at::Tensor bernoulli(Key key, double p, at::IntArrayRef shape);
 at::Tensor normal(Key key, at::IntArrayRef shape, at::ScalarType dtype = at::kFloat);
 
 // Standard normal given that it lies in (low, high); either may be infinite. Meant for bounds that leave some mass: in
-// float, bounds beyond about 5 on one side give few distinct values.
+// float, bounds beyond about 5 on one side give few distinct values, and beyond about 3 JAX's values differ in the
+// fifth digit, as its erf of the bound is not correctly rounded. Throws InvalidArgument unless low < high.
 at::Tensor truncated_normal(Key key, double low, double high, at::IntArrayRef shape, at::ScalarType dtype = at::kFloat);
 
 // Exponential of rate 1: -log1p(-uniform).
