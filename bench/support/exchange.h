@@ -9,7 +9,8 @@ namespace brigade::bench {
 
 inline constexpr double kCloseCoresNanoseconds = 120;
 
-// Nanoseconds in which a 4-byte value goes from one thread to another and back: the median of short series.
+// Nanoseconds in which a 4-byte value gets from one thread to another: half of there and back, the median of short
+// series.
 double exchange_nanoseconds();
 
 }  // namespace brigade::bench
