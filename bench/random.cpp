@@ -6,35 +6,34 @@
 // it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
 #include <time.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "brigade/random/distributions.h"
 #include "brigade/random/permutation.h"
 #include "random/kernels.h"
+#include "support/report.h"
+#include "support/rounds.h"
 
 namespace {
 
+namespace bench = brigade::bench;
 namespace random = brigade::random;
 
 constexpr int kRounds = 15;
 constexpr std::int64_t kElements = std::int64_t{1} << 18;  // 1 MB of floats: a weight matrix, and within the caches
 
-struct Row {
+struct Contest {
   std::string name;
   std::string unit;
-  double goal;
+  std::optional<double> goal;
   double units;  // done by one call, in 1e9
   std::function<void()> ours;
   std::function<void()> peer;  // empty when the peer is a fixed limit
@@ -60,26 +59,18 @@ double seconds(const std::function<void()>& work) {
   return took / calls;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-nlohmann::json measured(const Row& row) {
-  std::vector<double> ours;
-  std::vector<double> peers;
-  std::vector<double> ratios;
-  for (int round = 0; round < kRounds; ++round) {
-    ours.push_back(row.units / seconds(row.ours));
-    peers.push_back(row.peer ? row.units / seconds(row.peer) : row.limit);
-    ratios.push_back(ours.back() / peers.back());
+bench::Row measured(const Contest& contest) {
+  std::vector<bench::Round> rounds(kRounds);
+  for (bench::Round& round : rounds) {
+    round.ours = contest.units / seconds(contest.ours);
+    round.peer = contest.peer ? contest.units / seconds(contest.peer) : contest.limit;
   }
-  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
-  return {{"name", row.name},        {"ours", median(ours)}, {"peer", median(peers)}, {"unit", row.unit},
-          {"ratio", median(ratios)}, {"ratio_min", *lowest}, {"ratio_max", *highest}, {"goal", row.goal}};
+  bench::Row row = bench::summarise(contest.name, contest.unit, rounds, bench::Better::kMore);
+  row.goal = contest.goal;
+  return row;
 }
 
-std::vector<Row> rows() {
+std::vector<Contest> contests() {
   const auto key = random::key(0);
   static std::vector<std::uint32_t> words(kElements);
   static at::Tensor floats = at::empty({kElements});
@@ -94,13 +85,17 @@ std::vector<Row> rows() {
   const double bytes = 4 * elements;
   return {
       {"bits against 1 GB/s", "GB/s", 1.0, bytes, bits, {}, 1.0},
-      {"bits against memset", "GB/s", 0.0, bytes, bits, [] { std::memset(words.data(), 1, 4 * words.size()); }},
+      {"bits against memset", "GB/s", {}, bytes, bits, [] { std::memset(words.data(), 1, 4 * words.size()); }},
       {"uniform against torch", "Gvalues/s", 1.0, elements, uniform, [] { floats.uniform_(); }},
       {"normal against torch", "Gvalues/s", 1.0, elements, normal, [] { floats.normal_(); }},
       {"whole call of normal against torch::randn", "Gvalues/s", 1.0, elements,
        [key] { random::normal(key, {kElements}); }, [] { at::randn({kElements}); }},
-      {"permutation of 60,000 against torch::randperm", "Gvalues/s", 0.0, 60'000 / 1e9,
-       [key] { random::permutation(key, 60'000); }, [] { at::randperm(60'000); }},
+      {"permutation of 60,000 against torch::randperm",
+       "Gvalues/s",
+       {},
+       60'000 / 1e9,
+       [key] { random::permutation(key, 60'000); },
+       [] { at::randperm(60'000); }},
   };
 }
 
@@ -108,22 +103,7 @@ std::vector<Row> rows() {
 
 int main() {
   at::set_num_threads(1);
-  nlohmann::json results = nlohmann::json::array();
-  fmt::print("{:<46}{:>9}{:>9}  {:<11}{:>7}  {:<16}{:>5}\n", "", "ours", "peer", "", "ratio", "lowest, highest",
-             "goal");
-  for (const Row& row : rows()) {
-    const nlohmann::json result = measured(row);
-    fmt::print("{:<46}{:>9.3f}{:>9.3f}  {:<11}{:>7.2f}  {:<16}{:>5}\n", row.name, result["ours"].get<double>(),
-               result["peer"].get<double>(), row.unit, result["ratio"].get<double>(),
-               fmt::format("{:.2f}, {:.2f}", result["ratio_min"].get<double>(), result["ratio_max"].get<double>()),
-               row.goal > 0 ? fmt::format("{:.1f}", row.goal) : "");
-    results.push_back(result);
-  }
-  const std::filesystem::path folder = "build/bench";
-  std::filesystem::create_directories(folder);
-  std::ofstream file(folder / "random.json");
-  file << nlohmann::json{{"machine", fmt::format("{} cores", std::thread::hardware_concurrency())}, {"rows", results}}
-              .dump(2)
-       << '\n';
-  return file.good() ? 0 : 1;
+  bench::Report report("random");
+  for (const Contest& contest : contests()) report.add(measured(contest));
+  return report.finish();
 }

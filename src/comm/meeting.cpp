@@ -1,6 +1,7 @@
 #include "comm/meeting.h"
 
 #include <hwy/cache_control.h>  // Pause
+#include <sched.h>              // sched_getcpu
 
 #include <algorithm>
 #include <utility>
@@ -29,7 +30,12 @@ constexpr nanoseconds kUnlimited = nanoseconds::max();
 Meeting::Meeting(int size, nanoseconds time_without_progress, bool spin)
     : time_without_progress_(time_without_progress), spin_(spin), participants_(static_cast<std::size_t>(size)) {}
 
-void Meeting::arrive(int rank, std::uint64_t sequence) noexcept { announce(rank, sequence, Step::kArrived); }
+void Meeting::arrive(int rank, std::uint64_t sequence) noexcept {
+  if (spin_) at(rank).core.store(sched_getcpu(), std::memory_order_relaxed);
+  // Our own store waits for the cache; the others' lines may come meanwhile.
+  for (int other = 0; other < size(); ++other) hwy::Prefetch(&post(other, sequence));
+  announce(rank, sequence, Step::kArrived);
+}
 
 Waited Meeting::await_arrivals(int rank, std::uint64_t sequence, Deadline deadline, nanoseconds& waited) noexcept {
   int next = 0;
@@ -136,6 +142,16 @@ bool Meeting::is_quiet(std::uint64_t sequence) const noexcept {
   return true;
 }
 
+// On a busy machine the scheduler may put two participants on one core, where one that spins keeps the other away.
+bool Meeting::spinning_may_help(int rank) const noexcept {
+  if (!spin_) return false;
+  const int core = sched_getcpu();
+  for (int other = 0; other < size(); ++other) {
+    if (other != rank && at(other).core.load(std::memory_order_relaxed) == core) return false;
+  }
+  return true;
+}
+
 // Only who makes a meeting complete wakes the sleepers; of those that arrive together at least the last to store sees
 // everyone. After a failure sleepers wait for less than everyone.
 void Meeting::announce(int rank, std::uint64_t sequence, Step step) noexcept {
@@ -177,7 +193,8 @@ Waited Meeting::wait_long(int rank, Look look, nanoseconds limit, Deadline deadl
   std::uint64_t last_progress = progress();
   Clock::time_point last_change = start;
 
-  for (Clock::time_point now = start; spin_ && now - start < std::min(kSpinTime, limit); now = Clock::now()) {
+  for (Clock::time_point now = start; spinning_may_help(rank) && now - start < std::min(kSpinTime, limit);
+       now = Clock::now()) {
     for (int i = 0; i < kLooksPerReading; ++i) {
       if (const Seen seen = look(); seen != Seen::kNotYet) return waited(seen);
       hwy::Pause();

@@ -86,6 +86,7 @@ class Meeting {
     Post posts[2];
     alignas(kCacheLine) std::atomic<bool> left{false};
     std::atomic<Clock::rep> waits_since{0};  // 0 when it does not wait
+    std::atomic<int> core{-1};               // where it was when it last arrived
   };
 
   static constexpr std::uint32_t kFailed = 1;
@@ -99,6 +100,7 @@ class Meeting {
   Seen look_for_arrivals(std::uint64_t sequence, int& next) const noexcept;
   Seen look_for_finish(std::uint64_t sequence, int& next) const noexcept;
   bool is_quiet(std::uint64_t sequence) const noexcept;
+  bool spinning_may_help(int rank) const noexcept;
   void announce(int rank, std::uint64_t sequence, Step step) noexcept;
   std::uint64_t progress() const noexcept;
 

@@ -48,7 +48,7 @@ class Tag {
 struct Post {
   // Payloads up to this size are copied into the post. Others then never touch the participant's own memory, so one
   // meeting is enough.
-  static constexpr std::size_t kPayloadBytes = 2048;
+  static constexpr std::size_t kPayloadBytes = 1024;
 
   // The first line is all that participants read of each other when they pass a few bytes.
   alignas(kCacheLine) std::atomic<std::uint64_t> phase{0};

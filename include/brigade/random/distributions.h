@@ -30,7 +30,8 @@ at::Tensor uniform(Key key, at::IntArrayRef shape, double low = 0.0, double high
                    at::ScalarType dtype = at::kFloat);
 
 // Integers on [low, high) as kInt; all `low` when high <= low, as in JAX. Bounds must fit 32 bits (high may be 2^31).
-// Takes 64 bits an element, so for a span s one value is at most s / 2^64 more likely than another.
+// One value is more likely than another by a factor of at most 1 + s / 2^64 for a span s up to 2^16, and 1 + s / 2^32
+// above, where JAX's arithmetic drops half of the bits.
 at::Tensor randint(Key key, at::IntArrayRef shape, std::int64_t low, std::int64_t high);
 
 // kBool, true with probability `p` (rounded to a float, then up to a multiple of 2^-23).
@@ -41,7 +42,8 @@ at::Tensor bernoulli(Key key, double p, at::IntArrayRef shape);
 at::Tensor normal(Key key, at::IntArrayRef shape, at::ScalarType dtype = at::kFloat);
 
 // Standard normal given that it lies in (low, high); either may be infinite. Meant for bounds that leave some mass: in
-// float, bounds beyond about 5 on one side give few distinct values.
+// float, bounds beyond about 5 on one side give few distinct values, and beyond about 3 JAX's values differ in the
+// fifth digit, as its erf of the bound is not correctly rounded. Throws InvalidArgument unless low < high.
 at::Tensor truncated_normal(Key key, double low, double high, at::IntArrayRef shape, at::ScalarType dtype = at::kFloat);
 
 // Exponential of rate 1: -log1p(-uniform).

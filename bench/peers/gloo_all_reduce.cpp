@@ -1,0 +1,87 @@
+// Peer of bench_collectives: gloo::allreduce of float sums between two processes, over TCP as in c10d's
+// ProcessGroupGloo. Reads "<bytes> <calls>" and answers {"ns": per call}.
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "support/aligned.h"
+
+namespace {
+
+constexpr int kRanks = 2;
+
+struct Request {
+  long bytes = 0;
+  long calls = 0;
+};
+
+double nanoseconds_per_call(const std::shared_ptr<gloo::Context>& context, const Request& request) {
+  const auto count = static_cast<std::size_t>(request.bytes) / sizeof(float);
+  brigade::bench::AlignedVector<float> in(count, 1.0F);
+  brigade::bench::AlignedVector<float> out(count);
+  const auto all_reduce = [&] {
+    gloo::AllreduceOptions options(context);
+    options.setInput(in.data(), count);
+    options.setOutput(out.data(), count);
+    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
+    gloo::allreduce(options);
+  };
+  for (int i = 0; i < 3; ++i) all_reduce();
+  gloo::BarrierOptions barrier(context);
+  gloo::barrier(barrier);
+  const auto start = std::chrono::steady_clock::now();
+  for (long i = 0; i < request.calls; ++i) all_reduce();
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  return elapsed.count() / static_cast<double>(request.calls);
+}
+
+std::shared_ptr<gloo::Context> connect(int rank, const std::string& folder) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = "localhost";
+  auto device = gloo::transport::tcp::CreateDevice(attributes);
+  gloo::rendezvous::FileStore store(folder);
+  auto context = std::make_shared<gloo::rendezvous::Context>(rank, kRanks);
+  context->connectFullMesh(store, device);
+  return context;
+}
+
+}  // namespace
+
+int main() {
+  std::string folder = (std::filesystem::temp_directory_path() / "brigade-gloo-XXXXXX").string();
+  int to_other[2] = {};
+  if (mkdtemp(folder.data()) == nullptr || pipe(to_other) != 0) return 1;
+  // Requests reach rank 1 through a pipe, which it can wait on without using the processor.
+  const pid_t other = fork();
+  if (other == 0) {
+    close(to_other[1]);
+    const auto context = connect(1, folder);
+    for (Request request; read(to_other[0], &request, sizeof request) == sizeof request;) {
+      nanoseconds_per_call(context, request);
+    }
+    return 0;
+  }
+  close(to_other[0]);
+  {
+    const auto context = connect(0, folder);
+    for (Request request; std::scanf("%ld %ld", &request.bytes, &request.calls) == 2;) {
+      if (write(to_other[1], &request, sizeof request) != sizeof request) return 1;
+      std::printf("{\"ns\": %f}\n", nanoseconds_per_call(context, request));
+      std::fflush(stdout);
+    }
+    close(to_other[1]);
+  }
+  waitpid(other, nullptr, 0);
+  std::filesystem::remove_all(folder);
+}

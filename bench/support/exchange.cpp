@@ -1,0 +1,51 @@
+#include "support/exchange.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "support/pin.h"
+#include "support/rounds.h"
+
+namespace brigade::bench {
+namespace {
+
+constexpr int kSeries = 9;
+constexpr std::uint32_t kExchanges = 2000;  // there and back, of a series: below two milliseconds
+
+struct alignas(64) Mailbox {
+  std::atomic<std::uint32_t> value{0};
+};
+
+}  // namespace
+
+double exchange_nanoseconds() {
+  Mailbox there;
+  Mailbox back;
+  constexpr std::uint32_t kAll = kSeries * kExchanges;
+  std::thread echo([&] {
+    const Pinned pinned(1);
+    for (std::uint32_t i = 1; i <= kAll; ++i) {
+      while (there.value.load(std::memory_order_acquire) != i) continue;
+      back.value.store(i, std::memory_order_release);
+    }
+  });
+  const Pinned pinned(0);
+  std::vector<double> series;
+  std::uint32_t sent = 0;
+  for (int s = 0; s < kSeries; ++s) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::uint32_t i = 0; i < kExchanges; ++i) {
+      there.value.store(++sent, std::memory_order_release);
+      while (back.value.load(std::memory_order_acquire) != sent) continue;
+    }
+    series.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+                     (2 * kExchanges));
+  }
+  echo.join();
+  return median(series);
+}
+
+}  // namespace brigade::bench

@@ -1,0 +1,47 @@
+// What a bench found: a table for people and build/bench/<name>.json for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brigade::bench {
+
+struct Row {
+  std::string name;
+  double ours = 0;
+  double peer = 0;
+  std::string unit;
+  double ratio = 0;  // how many times better ours is, the median of rounds
+  double ratio_min = 0;
+  double ratio_max = 0;
+  std::optional<double> goal = {};  // for `ratio`
+};
+
+class Report {
+ public:
+  explicit Report(std::string name) : name_(std::move(name)) {}
+
+  void add(Row row) { rows_.push_back(std::move(row)); }
+
+  // One exchange_nanoseconds() per round: printed, and said when no round had close cores.
+  void set_exchanges(std::vector<double> nanoseconds) { exchanges_ = std::move(nanoseconds); }
+
+  // Something that was left out and why.
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+
+  // Prints the table and writes the file. The exit status of the bench: 1 when a row misses its goal, else 0. Throws
+  // std::runtime_error when the file cannot be written.
+  int finish() const;
+
+ private:
+  std::string name_;
+  std::vector<Row> rows_;
+  std::vector<double> exchanges_;
+  std::vector<std::string> notes_;
+};
+
+// Processor and number of cores of this machine.
+std::string machine();
+
+}  // namespace brigade::bench

@@ -1,0 +1,207 @@
+// Participants that fail, leave or never come: the others are released and told who and where.
+#include <atomic>
+
+#include "comm/support.h"
+
+namespace brigade::comm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::in_place;
+using ::testing::Not;
+using testing::on_every_rank;
+using testing::outcomes;
+using testing::piece;
+using testing::text_of;
+
+void all_reduce(Group& member, std::size_t count, CallOptions options = {}) {
+  std::vector<float> values(count, 1.0F);
+  const Piece one = in_place(values);
+  member.all_reduce({}, {&one, 1}, options);
+  EXPECT_EQ(values, std::vector<float>(count, static_cast<float>(member.size())));
+}
+
+// Few elements travel as a payload, many directly; waiters spin or sleep.
+class FailureOf : public ::testing::TestWithParam<std::tuple<std::size_t, bool>> {
+ protected:
+  std::size_t count() const { return std::get<0>(GetParam()); }
+  ThreadGroup::Options options() const {
+    return {.time_without_progress = std::chrono::seconds(200), .spin = std::get<1>(GetParam()), .name = "group g"};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ElementsAndSpin, FailureOf, ::testing::Combine(::testing::Values(4, 5000), ::testing::Bool()));
+
+TEST_P(FailureOf, AbortReleasesThoseWhoWait) {
+  ThreadGroup group(3, options());
+  const auto thrown = outcomes(group, [&](Group& member) {
+    all_reduce(member, count());
+    if (member.rank() == 2) return group.abort(2, "out of memory");
+    all_reduce(member, count(), {.tag = "psum"});
+  });
+  EXPECT_EQ(thrown[2], nullptr);
+  for (const int rank : {0, 1}) {
+    const std::string text = text_of<Aborted>(thrown[static_cast<std::size_t>(rank)]);
+    EXPECT_THAT(text, AllOf(HasSubstr("group g: rank 2 failed: out of memory"),
+                            HasSubstr(fmt::format("device {}", rank)), HasSubstr("failure_test.cpp:")));
+  }
+}
+
+TEST_P(FailureOf, AbortReachesThoseWhoComeLater) {
+  ThreadGroup group(2, options());
+  group.abort(1, "first");
+  group.abort(0, "second");
+  const auto thrown = outcomes(group, [&](Group& member) { all_reduce(member, count(), {.tag = "psum"}); });
+  for (const auto& one : thrown) {
+    EXPECT_THAT(text_of<Aborted>(one),
+                AllOf(HasSubstr("rank 1 failed: first"), HasSubstr("psum"), Not(HasSubstr("second"))));
+  }
+}
+
+TEST_P(FailureOf, LeavingReleasesThoseWhoWaitWithAMismatch) {
+  ThreadGroup group(3, options());
+  const auto thrown = outcomes(group, [&](Group& member) {
+    all_reduce(member, count(), {.tag = "first"});
+    if (member.rank() == 1) return group.leave(1);
+    all_reduce(member, count(), {.tag = "second"});
+  });
+  EXPECT_EQ(thrown[1], nullptr);
+  for (const std::size_t rank : {0u, 2u}) {
+    EXPECT_THAT(text_of<CollectiveMismatch>(thrown[rank]),
+                AllOf(HasSubstr("group g: operation 2"), HasSubstr("rank 1 has left the group"),
+                      HasSubstr("its last was operation 1, all_reduce \"first\"")));
+  }
+}
+
+TEST_P(FailureOf, LeavingAfterTheLastOperationDisturbsNobody) {
+  for (int round = 0; round < 50; ++round) {
+    ThreadGroup group(3, options());
+    on_every_rank(group, [&](Group& member) {
+      for (int i = 0; i < 3; ++i) all_reduce(member, count());
+      group.leave(member.rank());
+    });
+  }
+}
+
+TEST_P(FailureOf, NoProgressIsADeadlineForEveryoneWhoWaits) {
+  ThreadGroup::Options brief = options();
+  brief.time_without_progress = std::chrono::milliseconds(20);
+  ThreadGroup group(4, brief);
+  const auto thrown = outcomes(group, [&](Group& member) {
+    if (member.rank() == 3) return;
+    all_reduce(member, count(), {.tag = "psum"});
+  });
+  EXPECT_EQ(thrown[3], nullptr);
+  for (const std::size_t rank : {0u, 1u, 2u}) {
+    EXPECT_THAT(
+        text_of<DeadlineExceeded>(thrown[rank]),
+        AllOf(HasSubstr("nobody made progress for 0.02 s in operation 1"),
+              HasSubstr("rank 3 has not arrived, before its first operation"), HasSubstr(" waits in all_reduce")));
+  }
+}
+
+TEST_P(FailureOf, ADeadlineNamesTheLastOperationOfTheAbsent) {
+  ThreadGroup group(2, options());
+  const auto thrown = outcomes(group, [&](Group& member) {
+    member.all_gather({}, {.tag = "early"});
+    if (member.rank() == 0) all_reduce(member, count(), {.tag = "late", .deadline = Deadline::in({})});
+  });
+  EXPECT_THAT(text_of<DeadlineExceeded>(thrown[0]),
+              AllOf(HasSubstr("rank 0 waits in all_reduce \"late\""),
+                    HasSubstr("rank 1 has not arrived; its last was operation 1, all_gather \"early\"")));
+}
+
+TEST_P(FailureOf, ACallMayHaveADeadlineOfItsOwn) {
+  ThreadGroup group(3, options());
+  const auto thrown = outcomes(group, [&](Group& member) {
+    if (member.rank() == 2) return;
+    // Rank 1 waits without a limit of its own and is told as well.
+    const Deadline deadline = member.rank() == 0 ? Deadline::in(std::chrono::milliseconds(10)) : Deadline::never();
+    all_reduce(member, count(), {.deadline = deadline});
+  });
+  EXPECT_THAT(text_of<DeadlineExceeded>(thrown[0]), HasSubstr("the call's deadline passed"));
+  EXPECT_THAT(text_of<DeadlineExceeded>(thrown[1]), HasSubstr("rank 2 has not arrived"));
+}
+
+TEST_P(FailureOf, AWrongArgumentReleasesTheOthers) {
+  ThreadGroup group(2, options());
+  const auto thrown = outcomes(group, [&](Group& member) {
+    const std::vector<float> in(count());
+    std::vector<float> out(member.rank() == 0 ? count() : count() + 1);
+    const Piece one = piece(in, out);
+    member.all_reduce({}, {&one, 1}, {});
+  });
+  text_of<ShapeError>(thrown[1]);
+  EXPECT_THAT(text_of<Aborted>(thrown[0]), HasSubstr("rank 1 failed: all_reduce, piece 0 (float32): in has"));
+}
+
+TEST_P(FailureOf, ResetMakesTheGroupUsable) {
+  ThreadGroup group(3, options());
+  for (int round = 0; round < 20; ++round) {
+    const auto thrown = outcomes(group, [&](Group& member) {
+      for (int i = 0; i < member.rank(); ++i) {
+        if (i == 1) group.abort(member.rank(), "round over");
+        all_reduce(member, count());
+      }
+      all_reduce(member, count());
+    });
+    EXPECT_NE(thrown[2], nullptr);
+    group.reset();
+    on_every_rank(group, [&](Group& member) {
+      for (int i = 0; i < 3; ++i) all_reduce(member, count());
+    });
+    group.reset();  // also without a failure
+  }
+}
+
+TEST_P(FailureOf, ResetBringsBackThoseWhoLeft) {
+  ThreadGroup group(2, options());
+  group.leave(0);
+  group.reset();
+  on_every_rank(group, [&](Group& member) { all_reduce(member, count()); });
+}
+
+class WrongCall : public ::testing::Test {
+ protected:
+  template <class E, class Body>
+  void expect(Body body) {
+    ThreadGroup group(2, {});
+    EXPECT_THROW(body(group.member(0)), E);
+  }
+
+  std::vector<float> four_ = std::vector<float>(4);
+  std::vector<float> eight_ = std::vector<float>(8);
+};
+
+TEST_F(WrongCall, IsRefusedBeforeAnyoneIsWaitedFor) {
+  const Piece uneven = piece(eight_, four_);
+  expect<ShapeError>([&](Group& member) { member.all_reduce({}, {&uneven, 1}, {}); });
+  expect<ShapeError>([&](Group& member) { member.all_gather({&uneven, 1}, {}); });
+  const Piece even = piece(four_, four_);
+  expect<ShapeError>([&](Group& member) { member.reduce_scatter({}, {&even, 1}, {}); });
+  expect<InvalidArgument>([&](Group& member) { member.broadcast(2, {&even, 1}, {}); });
+  expect<InvalidArgument>([&](Group& member) { member.broadcast(-1, {&even, 1}, {}); });
+
+  std::vector<std::int32_t> integers(4);
+  const Piece integer = in_place(integers);
+  expect<InvalidArgument>([&](Group& member) { member.all_reduce({.divisor = 2}, {&integer, 1}, {}); });
+  std::vector<std::uint8_t> bytes(4);
+  const Piece byte = in_place(bytes);
+  expect<InvalidArgument>([&](Group& member) { member.all_reduce({}, {&byte, 1}, {}); });
+
+  const std::vector<RankPair> outside = {{0, 2}};
+  const std::vector<RankPair> source_twice = {{0, 1}, {0, 0}};
+  const std::vector<RankPair> destination_twice = {{0, 1}, {1, 1}};
+  for (const auto& pairs : {outside, source_twice, destination_twice}) {
+    expect<InvalidArgument>([&](Group& member) { member.permute(pairs, {&even, 1}, {}); });
+  }
+}
+
+TEST_F(WrongCall, OverlapInPartIsRefused) {
+  const std::span<std::byte> memory = std::as_writable_bytes(std::span(eight_));
+  const Piece overlapping = {.in = memory.subspan(0, 16), .out = memory.subspan(8, 16)};
+  expect<InvalidArgument>([&](Group& member) { member.all_reduce({}, {&overlapping, 1}, {}); });
+}
+
+}  // namespace
+}  // namespace brigade::comm
