@@ -108,5 +108,42 @@ TEST_P(ChaosOf, AnyFailureEndsTheRoundForEveryone) {
   }
 }
 
+// Large moves take long enough to be hit: some participants are moving, others have not begun, others have finished.
+// Those that leave free their buffers at once. More participants than cores, so that some come to their turn late.
+TEST(Chaos, NobodyLeavesWhileOthersStillMoveItsMemory) {
+  constexpr int kRanks = 6;
+  constexpr int kRounds = 80;
+  constexpr std::size_t kCount = 1 << 16;
+  ThreadGroup group(kRanks, testing::patient());
+  std::mt19937 dice(1);
+  for (int round = 0; round < kRounds; ++round) {
+    const int patience = static_cast<int>(dice() % 300);
+    std::atomic<int> arrivals{0};
+    const auto thrown = outcomes(group, [&](Group& member) {
+      std::thread bystander;
+      if (member.rank() == 0) {
+        bystander = std::thread([&] {
+          while (arrivals.load() < kRanks) std::this_thread::yield();
+          for (int i = 0; i < patience; ++i) std::this_thread::yield();
+          group.abort(0, "bystander");
+        });
+      }
+      try {
+        for (int i = 0; i < 20; ++i) {
+          Buffer buffer(kCount, member.rank() + 1);
+          const Piece one = buffer.in_place();
+          arrivals.fetch_add(1);
+          member.all_reduce({}, {&one, 1}, {});
+          for (const std::int64_t value : buffer.values()) ASSERT_EQ(value, kRanks * (kRanks + 1) / 2);
+        }
+      } catch (const Aborted&) {
+      }
+      if (bystander.joinable()) bystander.join();
+    });
+    for (const auto& one : thrown) ASSERT_EQ(one, nullptr);
+    group.reset();
+  }
+}
+
 }  // namespace
 }  // namespace brigade::comm

@@ -63,7 +63,8 @@ struct CallOptions {
 // Source and destination ranks of one transfer.
 using RankPair = std::pair<int, int>;
 
-// What this participant has spent in the group since the last reset_statistics().
+// What this participant has spent in the group since the last reset_statistics(). Times too short to be worth a reading
+// of the clock are left out.
 struct Statistics {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;               // given by this participant
