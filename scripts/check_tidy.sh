@@ -3,10 +3,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || { echo "check_tidy: clang-tidy is missing" >&2; exit 1; }
+tidy=$(command -v clang-tidy-16) || { echo "check_tidy: clang-tidy is missing" >&2; exit 1; }
 
 # GCC's precompiled headers mean nothing to Clang, so its database is one without them.
-cmake -S . -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+cmake -S . -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-16 -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
       -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DBRIGADE_BUILD_TESTS=OFF >build/tidy.configure.log 2>&1 ||
   { cat build/tidy.configure.log >&2; exit 1; }
 find src -name '*.cpp' | sort | xargs -P "$1" -n 1 "$tidy" -p build/tidy --quiet

@@ -9,8 +9,8 @@ build=(g++ cmake ninja-build ccache pkg-config
        libtorch-dev libopenblas0-pthread  # without this BLAS, products run ten times slower
        libhwy-dev libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev
        dataset-fashion-mnist)
-test=(libgtest-dev libgmock-dev librapidcheck-dev clang-14 libclang-rt-14-dev clang-format-14)
-check=(clang-format-14 clang-tidy-14)
+test=(libgtest-dev libgmock-dev librapidcheck-dev clang-16 libclang-rt-16-dev clang-format-14)
+check=(clang-format-14 clang-tidy-16)
 bench=(libopenmpi-dev openmpi-bin libgloo-dev python3-torch python3-venv)
 
 wanted=("${build[@]}")

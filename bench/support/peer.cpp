@@ -65,7 +65,7 @@ Peer::Peer(std::string name, std::vector<std::string> command) : name_(std::move
   input_ = to.write;
   output_ = from.read;
   int error = 0;
-  const bool failed = pid_ < 0 || read(failure.read, &error, sizeof error) > 0;
+  const bool failed = pid_ < 0 || ::read(failure.read, &error, sizeof error) > 0;
   close(failure.read);
   if (!failed) return;
   close(input_);
@@ -89,6 +89,10 @@ nlohmann::json Peer::ask(const std::string& line, milliseconds timeout) {
   if (write(input_, sent.data(), sent.size()) != static_cast<ssize_t>(sent.size())) {
     throw PeerAbsent(fmt::format("{}: has ended", name_));
   }
+  return read(timeout);
+}
+
+nlohmann::json Peer::read(milliseconds timeout) {
   const std::string answer = read_line(timeout);
   try {
     return nlohmann::json::parse(answer);
@@ -111,7 +115,7 @@ std::string Peer::read_line(milliseconds timeout) {
       throw PeerAbsent(fmt::format("{}: no answer within {} ms", name_, timeout.count()));
     }
     std::array<char, 4096> buffer = {};
-    const ssize_t count = read(output_, buffer.data(), buffer.size());
+    const ssize_t count = ::read(output_, buffer.data(), buffer.size());
     if (count <= 0) throw PeerAbsent(fmt::format("{}: has ended", name_));
     unread_.append(buffer.data(), static_cast<std::size_t>(count));
   }

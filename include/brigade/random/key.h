@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "brigade/base/threefry.h"
+#include "brigade/tree/traits.h"
 
 namespace brigade::random {
 
@@ -54,3 +55,7 @@ std::vector<Key> split(Key key, std::int64_t n);
 Key fold_in(Key key, std::int64_t data);
 
 }  // namespace brigade::random
+
+// A key in a tree is one value, not two numbers to map over.
+template <>
+inline constexpr bool brigade::tree::is_static<brigade::random::Key> = true;

@@ -1,0 +1,172 @@
+// A training step of a 784-H-10 perceptron with plain SGD on two devices: against one device in a hand-written libtorch loop,
+// PyTorch DistributedDataParallel (Gloo, one process a device) and JAX pmap, all on one thread a device, by turns in one run.
+//
+// Shapes, loss and update are the same on all sides. Ours is the program of examples/jax_mlp.cpp: gradient, pmean, and an
+// update that makes new parameters.
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "brigade/brigade.h"
+#include "support/exchange.h"
+#include "support/peer.h"
+#include "support/report.h"
+#include "support/rounds.h"
+
+namespace {
+
+namespace bench = brigade::bench;
+using namespace brigade;
+
+constexpr int kDevices = 2;
+constexpr int kRounds = 9;
+constexpr double kLearningRate = 0.01;
+constexpr auto kRoundTime = std::chrono::milliseconds(300);
+
+struct Shape {
+  std::int64_t batch;
+  std::int64_t hidden;
+  double single_goal, ddp_goal, jax_goal;
+};
+
+constexpr Shape kShapes[] = {
+    {.batch = 32, .hidden = 128, .single_goal = 0.75, .ddp_goal = 5.0, .jax_goal = 1.7},
+    {.batch = 256, .hidden = 1024, .single_goal = 0.85, .ddp_goal = 1.3, .jax_goal = 1.0},
+};
+
+struct Params {
+  torch::Tensor w1, b1, w2, b2;
+};
+
+Params init(std::int64_t hidden) {
+  const auto [k1, k2] = random::split<2>(random::key(0));
+  return {random::normal(k1, {784, hidden}) * 0.02, torch::zeros(hidden), random::normal(k2, {hidden, 10}) * 0.02, torch::zeros(10)};
+}
+
+torch::Tensor loss_fn(const Params& p, const torch::Tensor& x, const torch::Tensor& labels) {
+  const auto h = torch::relu(torch::matmul(x, p.w1) + p.b1);
+  return torch::cross_entropy_loss(torch::matmul(h, p.w2) + p.b2, labels);
+}
+
+// One device, without Brigade: what one writes by hand for speed.
+class SingleLoop {
+ public:
+  explicit SingleLoop(const Shape& shape)
+      : p_(init(shape.hidden)),
+        x_(random::normal(random::key(1), {shape.batch, 784})),
+        labels_(random::randint(random::key(2), {shape.batch}, 0, 10).to(torch::kLong)) {
+    for (auto* t : {&p_.w1, &p_.b1, &p_.w2, &p_.b2}) t->requires_grad_();
+  }
+
+  void step() {
+    const std::vector<torch::Tensor> all = {p_.w1, p_.b1, p_.w2, p_.b2};
+    const auto grads = torch::autograd::grad({loss_fn(p_, x_, labels_)}, all);
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].sub_(grads[i], kLearningRate);
+  }
+
+ private:
+  Params p_;
+  torch::Tensor x_, labels_;
+};
+
+// The source's program on two devices.
+class OurStep {
+ public:
+  explicit OurStep(const Shape& shape)
+      : params_(replicate(init(shape.hidden))),
+        x_(random::normal(random::key(1), {kDevices, shape.batch, 784})),
+        labels_(random::randint(random::key(2), {kDevices, shape.batch}, 0, 10).to(torch::kLong)) {}
+
+  void step() {
+    static const auto train_step = pmap(
+        [](Params p, torch::Tensor x, torch::Tensor labels) {
+          Params grads = grad(loss_fn)(p, x, labels);
+          grads = lax::pmean(grads, "devices");
+          return tree::map([](auto w, auto g) { return w - kLearningRate * g; }, p, grads);
+        },
+        {.axis_name = "devices"});
+    params_ = train_step(std::move(params_), x_, labels_);
+  }
+
+ private:
+  Sharded<Params> params_;
+  torch::Tensor x_, labels_;
+};
+
+template <class Side>
+double step_microseconds(Side& side, int calls) {
+  return 1e-3 * bench::nanoseconds_per_call(calls, [&] { side.step(); });
+}
+
+// A peer with the rounds that were measured against it; without a program when it is absent.
+struct Contender {
+  std::string name;
+  double goal;
+  std::unique_ptr<bench::Peer> program;
+  std::vector<bench::Round> rounds;
+};
+
+Contender start(std::string name, double goal, const std::string& python, const std::string& script, const Shape& shape, bench::Report& report) {
+  Contender contender{.name = std::move(name), .goal = goal, .program = nullptr, .rounds = {}};
+  try {
+    contender.program = std::make_unique<bench::Peer>(
+        contender.name, std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--serve", "--devices",
+                                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch), "--hidden",
+                                                 std::to_string(shape.hidden)});
+    contender.program->read();  // what it is, once it is ready
+  } catch (const bench::PeerAbsent& absent) {
+    report.note(contender.name + " is left out: " + absent.what());
+    contender.program = nullptr;
+  }
+  return contender;
+}
+
+void measure(const Shape& shape, bench::Report& report, std::vector<double>& exchanges) {
+  OurStep ours(shape);
+  SingleLoop single(shape);
+  Contender one_device{.name = "one device by hand, throughput of each of ours against it", .goal = shape.single_goal, .program = nullptr, .rounds = {}};
+  std::vector<Contender> peers;
+  peers.push_back(start("PyTorch DDP", shape.ddp_goal, "/usr/bin/python3", "ddp_step.py", shape, report));
+  peers.push_back(start("JAX pmap", shape.jax_goal, BRIGADE_BENCH_PYTHON, "jax_step.py", shape, report));
+
+  step_microseconds(ours, 20);
+  step_microseconds(single, 20);
+  const int calls = bench::calls_to_fill(kRoundTime, 1e3 * step_microseconds(ours, 20));
+  for (int i = 0; i < kRounds; ++i) {
+    const double exchange = bench::exchange_nanoseconds();
+    exchanges.push_back(exchange);
+    const double our_time = step_microseconds(ours, calls);
+    one_device.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = step_microseconds(single, calls)});
+    for (Contender& peer : peers) {
+      if (!peer.program) continue;
+      const double peer_time = peer.program->ask("").at("step_us");
+      peer.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = peer_time});
+    }
+  }
+
+  peers.push_back(std::move(one_device));
+  for (const Contender& peer : peers) {
+    if (peer.rounds.empty()) continue;
+    bench::Row row = bench::summarise("784-" + std::to_string(shape.hidden) + "-10, " + std::to_string(shape.batch) + " rows a device: " + peer.name,
+                                      "us/step", peer.rounds);
+    row.goal = peer.goal;
+    report.add(std::move(row));
+  }
+}
+
+}  // namespace
+
+int main() {
+  // Set here as in the peers, whose devices compute on one thread each.
+  at::set_num_threads(1);
+  set_cpu_devices(kDevices);
+  bench::Report report("step");
+  std::vector<double> exchanges;
+  for (const Shape& shape : kShapes) measure(shape, report, exchanges);
+  report.set_exchanges(exchanges);
+  return report.finish();
+}
