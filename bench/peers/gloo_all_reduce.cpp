@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "support/aligned.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -26,7 +27,7 @@ struct Request {
   long calls = 0;
 };
 
-double nanoseconds_per_call(const std::shared_ptr<gloo::Context>& context, const Request& request) {
+double measure(const std::shared_ptr<gloo::Context>& context, const Request& request) {
   const auto count = static_cast<std::size_t>(request.bytes) / sizeof(float);
   brigade::bench::AlignedVector<float> in(count, 1.0F);
   brigade::bench::AlignedVector<float> out(count);
@@ -40,10 +41,7 @@ double nanoseconds_per_call(const std::shared_ptr<gloo::Context>& context, const
   for (int i = 0; i < 3; ++i) all_reduce();
   gloo::BarrierOptions barrier(context);
   gloo::barrier(barrier);
-  const auto start = std::chrono::steady_clock::now();
-  for (long i = 0; i < request.calls; ++i) all_reduce();
-  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
-  return elapsed.count() / static_cast<double>(request.calls);
+  return brigade::bench::nanoseconds_per_call(static_cast<int>(request.calls), all_reduce);
 }
 
 std::shared_ptr<gloo::Context> connect(int rank, const std::string& folder) {
@@ -68,7 +66,7 @@ int main() {
     close(to_other[1]);
     const auto context = connect(1, folder);
     for (Request request; read(to_other[0], &request, sizeof request) == sizeof request;) {
-      nanoseconds_per_call(context, request);
+      measure(context, request);
     }
     return 0;
   }
@@ -77,7 +75,7 @@ int main() {
     const auto context = connect(0, folder);
     for (Request request; std::scanf("%ld %ld", &request.bytes, &request.calls) == 2;) {
       if (write(to_other[1], &request, sizeof request) != sizeof request) return 1;
-      std::printf("{\"ns\": %f}\n", nanoseconds_per_call(context, request));
+      std::printf("{\"ns\": %f}\n", measure(context, request));
       std::fflush(stdout);
     }
     close(to_other[1]);

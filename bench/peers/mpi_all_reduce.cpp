@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/aligned.h"
+#include "support/rounds.h"
 
 namespace {
 
@@ -49,11 +50,9 @@ int main(int argc, char** argv) {
     };
     for (int i = 0; i < 3; ++i) all_reduce();
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = std::chrono::steady_clock::now();
-    for (long i = 0; i < request.calls; ++i) all_reduce();
-    const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+    const double nanoseconds = brigade::bench::nanoseconds_per_call(static_cast<int>(request.calls), all_reduce);
     if (rank != 0) continue;
-    std::printf("{\"ns\": %f}\n", elapsed.count() / static_cast<double>(request.calls));
+    std::printf("{\"ns\": %f}\n", nanoseconds);
     std::fflush(stdout);
   }
   MPI_Finalize();

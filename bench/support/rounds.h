@@ -1,6 +1,7 @@
 // Two sides measured by turns, so that whatever disturbs the machine disturbs both.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -28,12 +29,20 @@ std::vector<Round> judged(const std::vector<Round>& rounds);
 enum class Better { kLess, kMore };
 Row summarise(std::string name, std::string unit, const std::vector<Round>& rounds, Better better = Better::kLess);
 
-// Nanoseconds per call of `work`, over `calls` of them.
+// Nanoseconds per call of `work`: the median of up to 10 equal series of together about `calls` calls, so that a series
+// in which the system gave the core to someone else does not count.
 template <class Work>
 double nanoseconds_per_call(int calls, Work work) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) work();
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls;
+  const int series = std::clamp(calls / 3, 1, 10);
+  const int length = calls / series;
+  std::vector<double> taken;
+  for (int s = 0; s < series; ++s) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < length; ++i) work();
+    taken.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+                    length);
+  }
+  return median(taken);
 }
 
 // How many calls of `nanoseconds` each fill about `target`; at least 3.
