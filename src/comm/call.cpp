@@ -46,6 +46,9 @@ std::uint64_t fingerprint(const Call& call, std::string_view tag) noexcept {
   // No span has 2^56 bytes.
   for (const Piece& piece : call.pieces) {
     digest = absorb(digest, static_cast<std::uint64_t>(piece.dtype) << 56 | common_bytes(call.operation, piece));
+    if (piece.shape.data() == nullptr) continue;
+    digest = absorb(digest, piece.shape.size());
+    for (const std::int64_t size : piece.shape) digest = absorb(digest, static_cast<std::uint64_t>(size));
   }
   for (const auto& [source, destination] : call.pairs) {
     digest = absorb(digest, packed(static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(destination)));

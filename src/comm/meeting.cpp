@@ -17,9 +17,6 @@ constexpr int kBriefLooks = 64;
 // Looks between readings of the clock.
 constexpr int kLooksPerReading = 32;
 
-// Sleeping and being woken costs 50 to 130 us on a virtual machine; spinning twice as long loses at most that factor.
-constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
-
 // A sleeper looks for progress of others this often within the time it grants them.
 constexpr int kLooksPerLimit = 8;
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "brigade/base/deadline.h"
-#include "comm/event_count.h"
+#include "brigade/base/event_count.h"
 #include "comm/post.h"
 
 namespace brigade::comm {

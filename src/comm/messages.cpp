@@ -1,6 +1,7 @@
 #include "comm/messages.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <optional>
@@ -35,7 +36,9 @@ std::string listed(std::size_t count, std::size_t limit, std::string_view separa
   return text;
 }
 
+// "float32[2, 3]", or the number of elements where no shape is stated.
 std::string describe_piece(Operation operation, const Piece& piece) {
+  if (piece.shape.data() != nullptr) return fmt::format("{}[{}]", name_of(piece.dtype), fmt::join(piece.shape, ", "));
   return fmt::format("{}[{}]", name_of(piece.dtype), common_bytes(operation, piece) / size_of(piece.dtype));
 }
 
@@ -73,7 +76,7 @@ std::string difference(const Post& a, const Post& b) {
     const std::string first = describe_piece(a.operation, a.pieces[i]);
     const std::string second = describe_piece(b.operation, b.pieces[i]);
     if (a.pieces[i].dtype != b.pieces[i].dtype) return fmt::format("dtype of piece {}: {} and {}", i, first, second);
-    if (first != second) return fmt::format("count of piece {}: {} and {}", i, first, second);
+    if (first != second) return fmt::format("size of piece {}: {} and {}", i, first, second);
   }
   return "tags that differ after their beginning";
 }

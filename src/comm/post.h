@@ -59,6 +59,7 @@ struct Post {
 
   // Read where spans are moved directly, and by messages.
   alignas(kCacheLine) std::vector<Piece> pieces;
+  std::vector<std::int64_t> shapes;
   std::vector<RankPair> pairs;
   Operation operation = Operation::kBarrier;
   Reduction reduction = {};
@@ -69,6 +70,7 @@ struct Post {
   // Everything except phase and payload. May throw bad_alloc, before anyone sees the post.
   void describe(const Call& call, const CallOptions& options) {
     pieces.assign(call.pieces.begin(), call.pieces.end());
+    keep_shapes();
     pairs.assign(call.pairs.begin(), call.pairs.end());
     operation = call.operation;
     reduction = call.reduction;
@@ -76,6 +78,18 @@ struct Post {
     site = options.site;
     tag.assign(options.tag);
     fingerprint = comm::fingerprint(call, options.tag);
+  }
+
+  // Shapes are the participant's own memory too; messages need them when it has left.
+  void keep_shapes() {
+    shapes.clear();
+    for (const Piece& piece : pieces) shapes.insert(shapes.end(), piece.shape.begin(), piece.shape.end());
+    const std::int64_t* next = shapes.data();
+    for (Piece& piece : pieces) {
+      if (piece.shape.empty()) continue;
+      piece.shape = {next, piece.shape.size()};
+      next += piece.shape.size();
+    }
   }
 
   std::byte* payload(std::size_t bytes) noexcept {

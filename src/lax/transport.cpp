@@ -74,7 +74,8 @@ at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const Ax
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out) {
   return {.dtype = dtype_of(in.scalar_type()),
           .in = {static_cast<const std::byte*>(in.data_ptr()), in.nbytes()},
-          .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()}};
+          .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()},
+          .shape = {in.sizes().data(), in.sizes().size()}};
 }
 
 }  // namespace brigade::lax::detail

@@ -52,7 +52,7 @@ void require_usable(const std::string& name, const std::vector<Device>& wanted, 
 
 // Spinning pays only when each device has a core of its own.
 std::chrono::nanoseconds spin_for(std::size_t count) {
-  return static_cast<int>(count) <= Runtime::instance().cores() ? WaitWord::kSpin : std::chrono::nanoseconds(0);
+  return static_cast<int>(count) <= Runtime::instance().cores() ? kSpinTime : std::chrono::nanoseconds(0);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(WaitWord, ReturnsAtOnceWhenTheValueDiffers) {
 TEST(WaitWord, GivesUpAtTheDeadlineSpinningOrNot) {
   WaitWord word;
   EXPECT_FALSE(word.wait_while(0, 0ns, Deadline::in(1ms)));
-  EXPECT_FALSE(word.wait_while(0, WaitWord::kSpin, Deadline::in(1ms)));
+  EXPECT_FALSE(word.wait_while(0, kSpinTime, Deadline::in(1ms)));
 }
 
 // Two threads hand a counter back and forth. A lost wake-up would leave them asleep until the deadline.
@@ -47,7 +47,7 @@ void hand_over(std::chrono::nanoseconds spin) {
 }
 
 TEST(WaitWord, LosesNoWakeUpWhenWaitersSleep) { hand_over(0ns); }
-TEST(WaitWord, LosesNoWakeUpWhenWaitersSpin) { hand_over(WaitWord::kSpin); }
+TEST(WaitWord, LosesNoWakeUpWhenWaitersSpin) { hand_over(kSpinTime); }
 
 TEST(WaitWord, WakesEveryWaiter) {
   WaitWord word;

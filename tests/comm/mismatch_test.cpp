@@ -82,8 +82,28 @@ TEST_P(MismatchOf, Dtypes) {
 TEST_P(MismatchOf, Counts) {
   for (const std::string& text : texts([this](Group& member) { all_reduce<float>(member, count()); },
                                        [this](Group& member) { all_reduce<float>(member, count() + 1); })) {
-    EXPECT_THAT(text, AllOf(HasSubstr("count of piece 0"), HasSubstr(fmt::format("float32[{}]", count())),
+    EXPECT_THAT(text, AllOf(HasSubstr("size of piece 0"), HasSubstr(fmt::format("float32[{}]", count())),
                             HasSubstr(fmt::format("float32[{}]", count() + 1))));
+  }
+}
+
+TEST_P(MismatchOf, ShapesOfEqualCounts) {
+  const auto of_shape = [this](Group& member, std::vector<std::int64_t> shape) {
+    std::vector<float> values(2 * count());
+    Piece one = in_place(values);
+    one.shape = shape;
+    member.all_reduce({}, {&one, 1}, {});
+  };
+  const auto n = static_cast<std::int64_t>(count());
+  for (const std::string& text : texts(
+           [&](Group& member) {
+             of_shape(member, {2, n});
+           },
+           [&](Group& member) {
+             of_shape(member, {n, 2});
+           })) {
+    EXPECT_THAT(text, AllOf(HasSubstr("size of piece 0"), HasSubstr(fmt::format("float32[2, {}]", n)),
+                            HasSubstr(fmt::format("float32[{}, 2]", n))));
   }
 }
 
@@ -166,7 +186,7 @@ TEST_P(MismatchOf, OnlyInALaterPiece) {
   };
   for (const std::string& text :
        texts([&](Group& member) { gather(member, 8); }, [&](Group& member) { gather(member, 9); })) {
-    EXPECT_THAT(text, AllOf(HasSubstr("count of piece 1"), HasSubstr("float64[8]"), HasSubstr("float64[9]")));
+    EXPECT_THAT(text, AllOf(HasSubstr("size of piece 1"), HasSubstr("float64[8]"), HasSubstr("float64[9]")));
   }
 }
 

@@ -50,6 +50,9 @@ struct Piece {
   DType dtype = DType::kFloat32;
   std::span<const std::byte> in = {};
   std::span<std::byte> out = {};
+  // Sizes of the dimensions of what is given, compared among participants and shown in messages. No pointer: not
+  // stated.
+  std::span<const std::int64_t> shape = {};
 };
 
 // What every operation takes besides its data. `tag` names the operation in messages ("psum"); participants whose tags
