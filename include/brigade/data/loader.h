@@ -45,8 +45,8 @@ struct LoaderOptions {
   Order order = Order::kShuffled;
   Position start = {};  // first step to hand out; a run that stopped continues from its position()
   int prefetch = 2;     // batches that may lie ready; 0 prepares each when it is asked for, without a thread
-  std::function<void(Batch&)> transform =
-      {};  // runs on each batch where it is prepared; must not depend on earlier ones
+  // Runs on each batch where it is prepared, and must not depend on earlier ones.
+  std::function<void(Batch&)> transform = {};
 };
 
 class Loader {
