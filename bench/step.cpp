@@ -1,12 +1,15 @@
-// A training step of a 784-H-10 perceptron with plain SGD on two devices: against one device in a hand-written libtorch loop,
-// PyTorch DistributedDataParallel (Gloo, one process a device) and JAX pmap, all on one thread a device, by turns in one run.
+// A training step of a 784-H-10 perceptron with plain SGD on two devices: against one device in a hand-written libtorch
+// loop, PyTorch DistributedDataParallel (Gloo, one process a device) and JAX pmap, all on one thread a device, by turns
+// in one run.
 //
-// Shapes, loss and update are the same on all sides. Ours is the program of examples/jax_mlp.cpp: gradient, pmean, and an
-// update that makes new parameters.
+// Shapes, loss and update are the same on all sides. Ours is the step of examples/jax_mlp.cpp: gradient, mean, and an
+// update that makes new parameters, as functional programs do. It says `torch::sub(w, g, rate)` where the example says
+// `w - rate * g`, one pass instead of two; the example's own words are measured beside it.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +46,8 @@ struct Params {
 
 Params init(std::int64_t hidden) {
   const auto [k1, k2] = random::split<2>(random::key(0));
-  return {random::normal(k1, {784, hidden}) * 0.02, torch::zeros(hidden), random::normal(k2, {hidden, 10}) * 0.02, torch::zeros(10)};
+  return {random::normal(k1, {784, hidden}) * 0.02, torch::zeros(hidden), random::normal(k2, {hidden, 10}) * 0.02,
+          torch::zeros(10)};
 }
 
 torch::Tensor loss_fn(const Params& p, const torch::Tensor& x, const torch::Tensor& labels) {
@@ -73,7 +77,18 @@ class SingleLoop {
   torch::Tensor x_, labels_;
 };
 
-// The source's program on two devices.
+// How the new parameters come about.
+struct Fused {
+  torch::Tensor operator()(const torch::Tensor& w, const torch::Tensor& g) const {
+    return torch::sub(w, g, kLearningRate);
+  }
+};
+struct AsPrinted {
+  torch::Tensor operator()(const torch::Tensor& w, const torch::Tensor& g) const { return w - kLearningRate * g; }
+};
+
+// The source's step on two devices.
+template <class Update>
 class OurStep {
  public:
   explicit OurStep(const Shape& shape)
@@ -84,9 +99,8 @@ class OurStep {
   void step() {
     static const auto train_step = pmap(
         [](Params p, torch::Tensor x, torch::Tensor labels) {
-          Params grads = grad(loss_fn)(p, x, labels);
-          grads = lax::pmean(grads, "devices");
-          return tree::map([](auto w, auto g) { return w - kLearningRate * g; }, p, grads);
+          const Params grads = lax::pmean(grad(loss_fn)(p, x, labels), "devices");
+          return tree::map(Update(), p, grads);
         },
         {.axis_name = "devices"});
     params_ = train_step(std::move(params_), x_, labels_);
@@ -105,18 +119,20 @@ double step_microseconds(Side& side, int calls) {
 // A peer with the rounds that were measured against it; without a program when it is absent.
 struct Contender {
   std::string name;
-  double goal;
+  std::optional<double> goal;
   std::unique_ptr<bench::Peer> program;
   std::vector<bench::Round> rounds;
 };
 
-Contender start(std::string name, double goal, const std::string& python, const std::string& script, const Shape& shape, bench::Report& report) {
+Contender start(std::string name, double goal, const std::string& python, const std::string& script, const Shape& shape,
+                bench::Report& report) {
   Contender contender{.name = std::move(name), .goal = goal, .program = nullptr, .rounds = {}};
   try {
     contender.program = std::make_unique<bench::Peer>(
-        contender.name, std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--serve", "--devices",
-                                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch), "--hidden",
-                                                 std::to_string(shape.hidden)});
+        contender.name,
+        std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--serve", "--devices",
+                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch), "--hidden",
+                                 std::to_string(shape.hidden)});
     contender.program->read();  // what it is, once it is ready
   } catch (const bench::PeerAbsent& absent) {
     report.note(contender.name + " is left out: " + absent.what());
@@ -126,21 +142,28 @@ Contender start(std::string name, double goal, const std::string& python, const 
 }
 
 void measure(const Shape& shape, bench::Report& report, std::vector<double>& exchanges) {
-  OurStep ours(shape);
+  OurStep<Fused> ours(shape);
+  OurStep<AsPrinted> printed(shape);
   SingleLoop single(shape);
-  Contender one_device{.name = "one device by hand, throughput of each of ours against it", .goal = shape.single_goal, .program = nullptr, .rounds = {}};
+  Contender one_device{.name = "one device by hand", .goal = shape.single_goal, .program = nullptr, .rounds = {}};
+  Contender one_device_printed{
+      .name = "the same, update as printed", .goal = std::nullopt, .program = nullptr, .rounds = {}};
   std::vector<Contender> peers;
   peers.push_back(start("PyTorch DDP", shape.ddp_goal, "/usr/bin/python3", "ddp_step.py", shape, report));
   peers.push_back(start("JAX pmap", shape.jax_goal, BRIGADE_BENCH_PYTHON, "jax_step.py", shape, report));
 
   step_microseconds(ours, 20);
+  step_microseconds(printed, 20);
   step_microseconds(single, 20);
   const int calls = bench::calls_to_fill(kRoundTime, 1e3 * step_microseconds(ours, 20));
   for (int i = 0; i < kRounds; ++i) {
     const double exchange = bench::exchange_nanoseconds();
     exchanges.push_back(exchange);
     const double our_time = step_microseconds(ours, calls);
-    one_device.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = step_microseconds(single, calls)});
+    const double single_time = step_microseconds(single, calls);
+    one_device.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = single_time});
+    one_device_printed.rounds.push_back(
+        {.exchange_ns = exchange, .ours = step_microseconds(printed, calls), .peer = single_time});
     for (Contender& peer : peers) {
       if (!peer.program) continue;
       const double peer_time = peer.program->ask("").at("step_us");
@@ -149,10 +172,12 @@ void measure(const Shape& shape, bench::Report& report, std::vector<double>& exc
   }
 
   peers.push_back(std::move(one_device));
+  peers.push_back(std::move(one_device_printed));
   for (const Contender& peer : peers) {
     if (peer.rounds.empty()) continue;
-    bench::Row row = bench::summarise("784-" + std::to_string(shape.hidden) + "-10, " + std::to_string(shape.batch) + " rows a device: " + peer.name,
-                                      "us/step", peer.rounds);
+    bench::Row row = bench::summarise(
+        "784-" + std::to_string(shape.hidden) + "-10, " + std::to_string(shape.batch) + " rows a device: " + peer.name,
+        "us/step", peer.rounds);
     row.goal = peer.goal;
     report.add(std::move(row));
   }

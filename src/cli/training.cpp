@@ -64,7 +64,7 @@ std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::
                                                const data::Shard& shard, const StepInputs& inputs) {
   auto contribution = local_gradient(model, state.parameters, shard, inputs.rows);
   require_finite(contribution.first, inputs);
-  const auto [loss, gradient] = lax::psum(contribution, "devices");
+  const auto [loss, gradient] = lax::psum(std::move(contribution), "devices");
   const at::NoGradGuard no_grad;
   tree::for_each(
       [&](const tree::Path&, const torch::Tensor& p, const torch::Tensor& g, const torch::Tensor& v) {

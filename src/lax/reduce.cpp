@@ -18,14 +18,24 @@ namespace {
 
 using comm::ReduceOp;
 
-// Reduces all tensors in one meeting. Results are fresh, contiguous, and have no graph.
+// Whether `tensor` is the only way to its memory, so that a result may take its place. Memory that libtorch did not
+// allocate (from_blob) is somebody else's, and not resizable.
+bool is_ours_alone(const at::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+         tensor.storage().resizable() && !tensor.requires_grad();
+}
+
+// Reduces all tensors in one meeting. Results are contiguous and have no graph. They take the memory of tensors that
+// nobody else holds, else their own.
 Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& place, const Tensors& tensors, Site site) {
   Tensors inputs, results;
   std::vector<comm::Piece> pieces;
   inputs.reserve(tensors.size());
   results.reserve(tensors.size());
   pieces.reserve(tensors.size());
+  std::string tag = name;
   for (const at::Tensor& tensor : tensors) {
+    const bool in_place = is_ours_alone(tensor);
     at::Tensor in = plain(tensor, name, place, site);
     if (in.is_complex()) {
       if (reduction.op != ReduceOp::kSum) {
@@ -34,11 +44,19 @@ Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& pla
       }
       in = at::view_as_real(in);
     }
-    inputs.push_back(in.to(reduced_as(in.scalar_type())));
-    results.push_back(at::empty_like(inputs.back()));
+    const at::ScalarType type = reduced_as(in.scalar_type());
+    if (type == in.scalar_type()) {
+      inputs.push_back(std::move(in));
+    } else {
+      // Devices whose dtypes differ must not meet in the wider one.
+      tag += std::string(" of ") + c10::toString(in.scalar_type());
+      inputs.push_back(in.to(type));
+    }
+    const bool reuse = in_place && inputs.back().data_ptr() == tensor.data_ptr();
+    results.push_back(reuse ? inputs.back() : at::empty_like(inputs.back()));
     pieces.push_back(piece(inputs.back(), results.back()));
   }
-  place.group().all_reduce(reduction, pieces, {.tag = name, .site = site});
+  place.group().all_reduce(reduction, pieces, {.tag = tag, .site = site});
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (tensors[i].is_complex()) results[i] = at::view_as_complex(results[i]);
   }
@@ -76,27 +94,29 @@ Tensors psum(const AxisPlace& place, Tensors tensors, Site site) {
 }
 
 Tensors pmean(const AxisPlace& place, Tensors tensors, Site site) {
-  // The reduction divides floating sums itself. Integers are summed exactly first, so a mixed tree takes two meetings.
-  Tensors floating, integral;
-  for (const at::Tensor& tensor : tensors) {
-    (tensor.is_floating_point() || tensor.is_complex() ? floating : integral).push_back(tensor);
-  }
   const auto count = static_cast<double>(place.axis->size());
+  const bool recorded = needs_recording(tensors);
+  const Tensors originals =
+      recorded ? tensors : Tensors();  // a second handle would keep their memory from being reused
+  // The reduction divides floating sums itself. Integers are summed exactly first, so a mixed tree takes two meetings.
+  std::vector<at::ScalarType> types;
+  Tensors floating, integral;
+  for (at::Tensor& tensor : tensors) {
+    types.push_back(tensor.scalar_type());
+    (at::isIntegralType(types.back(), /*includeBool=*/true) ? integral : floating).push_back(std::move(tensor));
+  }
   Tensors means, sums;
   if (!floating.empty()) means = reduce("pmean", {.op = ReduceOp::kSum, .divisor = count}, place, floating, site);
   if (!integral.empty()) sums = reduce("pmean", {.op = ReduceOp::kSum}, place, integral, site);
 
   Tensors results;
-  std::size_t next_mean = 0, next_sum = 0;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.is_floating_point() || tensor.is_complex()) {
-      results.push_back(means[next_mean++].to(tensor.scalar_type()));
-    } else {
-      results.push_back(sums[next_sum++].to(at::kFloat).div_(count));
-    }
+  auto next_mean = means.begin(), next_sum = sums.begin();
+  for (const at::ScalarType type : types) {
+    const bool integer = at::isIntegralType(type, /*includeBool=*/true);
+    results.push_back(integer ? (next_sum++)->to(at::kFloat).div_(count) : (next_mean++)->to(type));
   }
-  if (needs_recording(tensors)) {
-    record_linear("pmean", tensors, results,
+  if (recorded) {
+    record_linear("pmean", originals, results,
                   [place, site](Tensors cotangents) { return pmean(place, std::move(cotangents), site); });
   }
   return results;

@@ -67,6 +67,8 @@ at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const Ax
                                       collective, c10::str(tensor.layout())),
                           context);
   }
+  // The usual case, at the price of a few branches instead of a few dispatches.
+  if (!tensor.requires_grad() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()) return tensor;
   const at::Tensor data = tensor.detach();
   return (data.is_complex() ? data.resolve_conj() : data.resolve_neg()).contiguous();
 }

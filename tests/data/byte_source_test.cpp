@@ -6,8 +6,8 @@
 #include <array>
 
 #include "brigade/base/error.h"
-#include "data/expect_error.h"
 #include "data/idx_files.h"
+#include "support/errors.h"
 
 namespace brigade::data {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "brigade/base/error.h"
-#include "data/expect_error.h"
 #include "data/idx_files.h"
+#include "support/errors.h"
 
 namespace brigade::data {
 namespace {

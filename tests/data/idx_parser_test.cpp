@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "brigade/base/error.h"
-#include "data/expect_error.h"
 #include "data/gzip_source.h"
 #include "data/idx_files.h"
+#include "support/errors.h"
 
 namespace brigade::data {
 namespace {

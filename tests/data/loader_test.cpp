@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "brigade/base/error.h"
-#include "data/expect_error.h"
+#include "support/errors.h"
 
 namespace brigade::data {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/data/fashion_mnist.h"
-#include "data/expect_error.h"
+#include "support/errors.h"
 
 namespace brigade::data {
 namespace {

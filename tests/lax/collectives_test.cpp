@@ -142,6 +142,36 @@ TEST(AxisIndex, CountsFromZeroAlsoInALoop) {
   }
 }
 
+// Whether a reduction of what `make` gives, passed as an rvalue, has its memory.
+template <class Make>
+bool reduces_in_place(Make make) {
+  std::atomic<int> same{0};
+  mapped([&](torch::Tensor) {
+    torch::Tensor x = make();
+    const void* memory = x.data_ptr();
+    const torch::Tensor sum = lax::psum(std::move(x), "i");
+    same += sum.data_ptr() == memory;
+    const torch::Tensor again = make();
+    EXPECT_TRUE(torch::equal(sum, lax::psum(again, "i")));
+    EXPECT_TRUE(torch::equal(again, make()));
+  })(torch::ones({3}));
+  EXPECT_TRUE(same == 0 || same == 3);
+  return same == 3;
+}
+
+TEST(Collectives, ReuseTheMemoryOfATemporaryThatNobodyElseHolds) {
+  EXPECT_TRUE(reduces_in_place([] { return torch::arange(5000, torch::kFloat); }));
+  EXPECT_TRUE(reduces_in_place([] { return torch::arange(3, torch::kInt); }));
+  // Others hold these: as a view, as a second handle, as foreign memory, or with other strides.
+  static const torch::Tensor kept = torch::arange(6, torch::kFloat).reshape({2, 3});
+  EXPECT_FALSE(reduces_in_place([] { return kept[1]; }));
+  EXPECT_FALSE(reduces_in_place([] { return kept; }));
+  static std::array<float, 4> foreign = {1, 2, 3, 4};
+  EXPECT_FALSE(reduces_in_place([] { return torch::from_blob(foreign.data(), {4}); }));
+  EXPECT_FALSE(reduces_in_place([] { return torch::ones({2, 3}).t(); }));
+  EXPECT_FALSE(reduces_in_place([] { return torch::ones({4}, torch::kHalf); }));
+}
+
 TEST(Collectives, RefuseWhatCannotTravel) {
   EXPECT_THAT(
       [] { mapped([](torch::Tensor) { return lax::psum(std::vector<torch::Tensor>(1), "i"); })(torch::ones({2})); },

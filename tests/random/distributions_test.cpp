@@ -107,7 +107,8 @@ TEST(Draws, TakeScalarAndEmptyShapes) {
 
 TEST(Draws, RefuseNegativeAndImpossibleSizes) {
   for (const auto& [name, draw] : draws()) {
-    EXPECT_ERROR(draw({4, -2}), ShapeError, "shape [4, -2] has the negative size -2 on axis 1") << name;
+    SCOPED_TRACE(name);
+    EXPECT_ERROR(draw({4, -2}), ShapeError, "shape [4, -2] has the negative size -2 on axis 1");
   }
   EXPECT_ERROR(normal(key(0), {1LL << 40, 1LL << 40}), ShapeError, "more elements than memory can hold");
 }

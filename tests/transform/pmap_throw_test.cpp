@@ -83,6 +83,17 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
       pmap([](torch::Tensor) { return lax::psum(torch::ones({2 + lax::axis_index("i")}), "i"); }, {.axis_name = "i"});
   EXPECT_THAT([&] { shapes(torch::ones({2})); },
               ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("2"), HasSubstr("3"))));
+  const auto transposed = pmap(
+      [](torch::Tensor) {
+        return lax::psum(lax::axis_index("i") == 0 ? torch::ones({2, 3}) : torch::ones({3, 2}), "i");
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT([&] { transposed(torch::ones({2})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("[2, 3]"), HasSubstr("[3, 2]"))));
+  const auto widened =
+      pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kHalf) : x, "i"); },
+           {.axis_name = "i"});
+  EXPECT_THAT([&] { widened(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("psum of Half")));
   const auto dtypes =
       pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kInt) : x, "i"); },
            {.axis_name = "i"});

@@ -15,6 +15,7 @@
 #include <source_location>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "brigade/lax/leaves.h"
@@ -33,32 +34,41 @@ std::int64_t axis_size(std::string_view axis, Site site = Site::current());
 
 // Sum over the axis. Tensors of any shape and dtype; bool is summed as int32; float16 and bfloat16 are summed in
 // float32 and rounded once; integers wrap. Numbers in the tree are summed too. Gradient: psum.
-template <tree::Tree T>
-T psum(const T& tree, std::string_view axis, Site site = Site::current()) {
-  return detail::map_together(
-      tree, [&](auto tensors) { return detail::psum(find_axis(axis, site), std::move(tensors), site); });
+template <class T>
+requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> psum(T&& tree, std::string_view axis,
+                                                                        Site site = Site::current()) {
+  return detail::map_together(std::forward<T>(tree), [&](auto tensors) {
+    return detail::psum(find_axis(axis, site), std::move(tensors), site);
+  });
 }
 
 // psum divided by the axis size, rounded once. Integers and bool become float32. Gradient: pmean.
-template <tree::Tree T>
-T pmean(const T& tree, std::string_view axis, Site site = Site::current()) {
-  static_assert(!detail::kHasIntegers<T>, "the mean of an integer is none: make it a double, or a tensor, first");
-  return detail::map_together(
-      tree, [&](auto tensors) { return detail::pmean(find_axis(axis, site), std::move(tensors), site); });
+template <class T>
+requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmean(T&& tree, std::string_view axis,
+                                                                         Site site = Site::current()) {
+  static_assert(!detail::kHasIntegers<std::remove_cvref_t<T>>,
+                "the mean of an integer is none: make it a double, or a tensor, first");
+  return detail::map_together(std::forward<T>(tree), [&](auto tensors) {
+    return detail::pmean(find_axis(axis, site), std::move(tensors), site);
+  });
 }
 
 // Largest over the axis, element by element; a NaN wins. Has no gradient: asking for one throws.
-template <tree::Tree T>
-T pmax(const T& tree, std::string_view axis, Site site = Site::current()) {
-  return detail::map_together(
-      tree, [&](auto tensors) { return detail::pmax(find_axis(axis, site), std::move(tensors), site); });
+template <class T>
+requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmax(T&& tree, std::string_view axis,
+                                                                        Site site = Site::current()) {
+  return detail::map_together(std::forward<T>(tree), [&](auto tensors) {
+    return detail::pmax(find_axis(axis, site), std::move(tensors), site);
+  });
 }
 
 // Smallest over the axis, as pmax.
-template <tree::Tree T>
-T pmin(const T& tree, std::string_view axis, Site site = Site::current()) {
-  return detail::map_together(
-      tree, [&](auto tensors) { return detail::pmin(find_axis(axis, site), std::move(tensors), site); });
+template <class T>
+requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmin(T&& tree, std::string_view axis,
+                                                                        Site site = Site::current()) {
+  return detail::map_together(std::forward<T>(tree), [&](auto tensors) {
+    return detail::pmin(find_axis(axis, site), std::move(tensors), site);
+  });
 }
 
 struct AllGatherOptions {
@@ -69,10 +79,13 @@ struct AllGatherOptions {
 // Every device's value, in order of position. Tensors of shape s become s with a dimension N put in at `options.axis`,
 // or with that dimension N times as long when tiled. Gradient: the sum over devices of each device's slice
 // (psum_scatter). Throws ShapeError when `options.axis` is out of range.
-template <tree::Tree T>
-T all_gather(const T& tree, std::string_view axis, AllGatherOptions options = {}, Site site = Site::current()) {
-  static_assert(!detail::kHasNumbers<T>, "all_gather makes a number a tensor: wrap it in torch::tensor() first");
-  return detail::map_together(tree, [&](auto tensors) {
+template <class T>
+requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> all_gather(T&& tree, std::string_view axis,
+                                                                              AllGatherOptions options = {},
+                                                                              Site site = Site::current()) {
+  static_assert(!detail::kHasNumbers<std::remove_cvref_t<T>>,
+                "all_gather makes a number a tensor: wrap it in torch::tensor() first");
+  return detail::map_together(std::forward<T>(tree), [&](auto tensors) {
     return detail::all_gather(find_axis(axis, site), std::move(tensors), options.axis, options.tiled, site);
   });
 }

@@ -60,23 +60,25 @@ at::Tensor to_tensor(Number value) {
   }
 }
 
-// `tree` with its leaves replaced by operation(all leaves as tensors, in order), called once.
+// `tree` with its leaves replaced by operation(all leaves as tensors, in order), called once. The tensors of an rvalue
+// are moved out, so that an operation which finds itself their only holder may reuse their memory.
 template <class T, class Operation>
-T map_together(const T& tree, Operation operation) {
+std::remove_cvref_t<T> map_together(T&& tree, Operation operation) {
+  std::remove_cvref_t<T> out = std::forward<T>(tree);
   Tensors leaves;
   tree::for_each(
-      [&](const tree::Path& path, const auto& leaf) {
+      [&](const tree::Path& path, auto& leaf) {
         if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
-          if (!leaf.defined())
+          if (!leaf.defined()) {
             throw TreeError("a tensor of the tree is undefined: give it a value first", {.argument = path.text()});
-          leaves.push_back(leaf);
+          }
+          leaves.push_back(std::move(leaf));
         } else {
           leaves.push_back(to_tensor(leaf));
         }
       },
-      tree);
+      out);
   const Tensors results = operation(std::move(leaves));
-  T out = tree;
   std::size_t next = 0;
   tree::for_each(
       [&](const tree::Path&, auto& leaf) {
@@ -84,8 +86,8 @@ T map_together(const T& tree, Operation operation) {
         if constexpr (tree::TensorLeaf<Value>) {
           leaf = results[next++];
         } else {
-          leaf = static_cast<Value>(
-              results[next++].template item<std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>>());
+          using Wide = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;
+          leaf = static_cast<Value>(results[next++].template item<Wide>());
         }
       },
       out);
