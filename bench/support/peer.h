@@ -29,7 +29,8 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // The next line that it writes by itself, such as what it is. Throws PeerAbsent when none comes in time or it is no JSON.
+  // The next line that it writes by itself, such as what it is. Throws PeerAbsent when none comes in time or it is no
+  // JSON.
   nlohmann::json read(std::chrono::milliseconds timeout = std::chrono::seconds(120));
 
   // Sends `line` and returns the answer. Throws PeerAbsent as read() does.

@@ -4,10 +4,10 @@
 #include <torch/types.h>
 
 #include "brigade/base/error.h"
-#include "brigade/lax/collectives.h"
 #include "brigade/data/fashion_mnist.h"
 #include "brigade/data/loader.h"
 #include "brigade/data/normalize.h"
+#include "brigade/lax/collectives.h"
 #include "brigade/optim/schedule.h"
 #include "brigade/optim/sgd.h"
 #include "brigade/random/distributions.h"

@@ -9,10 +9,10 @@ namespace brigade::cli {
 // Exit codes, as docs/faults.md lists them.
 enum class Exit : int {
   kSuccess = 0,
-  kFailure = 1,      // anything without a code of its own
-  kUsage = 2,        // the command line or an environment variable
-  kData = 3,         // a file is missing or damaged
-  kNonFinite = 4,    // the loss became NaN or infinite
+  kFailure = 1,        // anything without a code of its own
+  kUsage = 2,          // the command line or an environment variable
+  kData = 3,           // a file is missing or damaged
+  kNonFinite = 4,      // the loss became NaN or infinite
   kInterrupted = 130,  // Ctrl-C, after the step was finished
 };
 

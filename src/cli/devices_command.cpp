@@ -29,8 +29,8 @@ Exit run() {
   if (!blas.library.empty()) fmt::print("             {}\n", blas.library);
 
   const auto& cpus = devices();
-  fmt::print("  devices    {} ({} to {}), {} thread{} inside operators\n", cpus.size(), to_string(cpus.front()), to_string(cpus.back()),
-             intra_op_threads(), intra_op_threads() == 1 ? "" : "s");
+  fmt::print("  devices    {} ({} to {}), {} thread{} inside operators\n", cpus.size(), to_string(cpus.front()),
+             to_string(cpus.back()), intra_op_threads(), intra_op_threads() == 1 ? "" : "s");
   const auto gpus = cuda_devices();
   fmt::print("  CUDA       {}\n", gpus.empty() ? (at::hasCUDA() ? "no devices" : "not in this libtorch")
                                                : fmt::format("{} devices", gpus.size()));
@@ -41,7 +41,8 @@ Exit run() {
 }  // namespace
 
 Command add_devices_command(CLI::App& program) {
-  program.add_subcommand("devices", "Show the cores, memory, BLAS and devices that training would use.\nExample: brigade devices");
+  program.add_subcommand("devices",
+                         "Show the cores, memory, BLAS and devices that training would use.\nExample: brigade devices");
   return run;
 }
 

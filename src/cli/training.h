@@ -43,10 +43,10 @@ struct Plan {
 };
 
 struct StepResult {
-  std::int64_t step;   // completed before this one
+  std::int64_t step;  // completed before this one
   std::int64_t epoch;
   std::int64_t rows;
-  double loss;         // mean over the rows of all devices, before the update
+  double loss;  // mean over the rows of all devices, before the update
   double learning_rate;
 };
 
