@@ -46,6 +46,7 @@ std::uint64_t fingerprint(const Call& call, std::string_view tag) noexcept {
   // No span has 2^56 bytes.
   for (const Piece& piece : call.pieces) {
     digest = absorb(digest, static_cast<std::uint64_t>(piece.dtype) << 56 | common_bytes(call.operation, piece));
+    digest = absorb(digest, piece.origin);
     if (piece.shape.data() == nullptr) continue;
     digest = absorb(digest, piece.shape.size());
     for (const std::int64_t size : piece.shape) digest = absorb(digest, static_cast<std::uint64_t>(size));

@@ -36,10 +36,13 @@ std::string listed(std::size_t count, std::size_t limit, std::string_view separa
   return text;
 }
 
-// "float32[2, 3]", or the number of elements where no shape is stated.
+// "float32[2, 3]", or the number of elements where no shape is stated; "float32[4] from float16" after a conversion.
 std::string describe_piece(Operation operation, const Piece& piece) {
-  if (piece.shape.data() != nullptr) return fmt::format("{}[{}]", name_of(piece.dtype), fmt::join(piece.shape, ", "));
-  return fmt::format("{}[{}]", name_of(piece.dtype), common_bytes(operation, piece) / size_of(piece.dtype));
+  const std::string origin = piece.origin.empty() ? "" : fmt::format(" from {}", piece.origin);
+  if (piece.shape.data() != nullptr) {
+    return fmt::format("{}[{}]{}", name_of(piece.dtype), fmt::join(piece.shape, ", "), origin);
+  }
+  return fmt::format("{}[{}]{}", name_of(piece.dtype), common_bytes(operation, piece) / size_of(piece.dtype), origin);
 }
 
 std::string describe_pairs(const std::vector<RankPair>& pairs) {
@@ -77,6 +80,9 @@ std::string difference(const Post& a, const Post& b) {
     const std::string second = describe_piece(b.operation, b.pieces[i]);
     if (a.pieces[i].dtype != b.pieces[i].dtype) return fmt::format("dtype of piece {}: {} and {}", i, first, second);
     if (first != second) return fmt::format("size of piece {}: {} and {}", i, first, second);
+    if ((a.pieces[i].shape.data() == nullptr) != (b.pieces[i].shape.data() == nullptr)) {
+      return fmt::format("piece {}: one side states a shape, the other does not", i);
+    }
   }
   return "tags that differ after their beginning";
 }

@@ -12,22 +12,19 @@ namespace {
 
 Tensors scatter_leading(const AxisPlace& place, const Tensors& tensors, std::source_location site);
 
-at::Tensor empty_of(const at::Tensor& like, std::vector<std::int64_t> sizes) {
-  return at::empty(sizes, like.options());
-}
-
 // x on each device becomes (N, *x) on all.
-Tensors gather_leading(const AxisPlace& place, const Tensors& tensors, std::source_location site) {
+Tensors gather_leading(const AxisPlace& place, const Tensors& tensors, std::string_view tag,
+                       std::source_location site) {
   Tensors inputs, results;
   std::vector<comm::Piece> pieces;
   for (const at::Tensor& tensor : tensors) {
-    inputs.push_back(plain(tensor, "all_gather", place, site));
-    std::vector<std::int64_t> sizes = tensor.sizes().vec();
+    const at::Tensor& in = inputs.emplace_back(plain(tensor, "all_gather", place, site));
+    std::vector<std::int64_t> sizes = in.sizes().vec();
     sizes.insert(sizes.begin(), place.axis->size());
-    results.push_back(empty_of(inputs.back(), sizes));
-    pieces.push_back(piece(inputs.back(), results.back()));
+    results.push_back(at::empty(sizes, in.options()));
+    pieces.push_back(piece(in, results.back(), tensor));
   }
-  place.group().all_gather(pieces, {.tag = "all_gather", .site = site});
+  place.group().all_gather(pieces, {.tag = tag, .site = site});
   if (needs_recording(tensors)) {
     record_linear("all_gather", tensors, results,
                   [place, site](const Tensors& cotangents) { return scatter_leading(place, cotangents, site); });
@@ -40,20 +37,20 @@ Tensors scatter_leading(const AxisPlace& place, const Tensors& tensors, std::sou
   Tensors inputs, results;
   std::vector<comm::Piece> pieces;
   for (const at::Tensor& tensor : tensors) {
-    at::Tensor in = plain(tensor, "psum_scatter", place, site);
-    if (in.is_complex()) in = at::view_as_real(in);
-    inputs.push_back(in.to(reduced_as(in.scalar_type())));
-    results.push_back(empty_of(inputs.back(), inputs.back().sizes().slice(1).vec()));
-    pieces.push_back(piece(inputs.back(), results.back()));
+    const at::Tensor data = plain(tensor, "psum_scatter", place, site);
+    results.push_back(at::empty(data.sizes().slice(1), data.is_complex()
+                                                           ? data.options()
+                                                           : data.options().dtype(reduced_as(data.scalar_type()))));
+    inputs.push_back(data.is_complex() ? at::view_as_real(data) : data.to(reduced_as(data.scalar_type())));
+    pieces.push_back(
+        piece(inputs.back(), data.is_complex() ? at::view_as_real(results.back()) : results.back(), tensor));
   }
-  place.group().reduce_scatter({.op = comm::ReduceOp::kSum}, pieces, {.tag = "psum_scatter", .site = site});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (tensors[i].is_complex()) results[i] = at::view_as_complex(results[i]);
-    results[i] = results[i].to(tensors[i].scalar_type());
-  }
+  place.group().reduce_scatter({.op = comm::ReduceOp::kSum}, pieces, {.tag = "psum_scatter in backward", .site = site});
+  for (std::size_t i = 0; i < results.size(); ++i) results[i] = results[i].to(tensors[i].scalar_type());
   if (needs_recording(tensors)) {
-    record_linear("psum_scatter", tensors, results,
-                  [place, site](const Tensors& cotangents) { return gather_leading(place, cotangents, site); });
+    record_linear("psum_scatter", tensors, results, [place, site](const Tensors& cotangents) {
+      return gather_leading(place, cotangents, "all_gather in backward", site);
+    });
   }
   return results;
 }
@@ -71,7 +68,8 @@ Tensors all_gather(const AxisPlace& place, Tensors tensors, std::int64_t dim, bo
     }
     dims.push_back(dim < 0 ? dim + rank : dim);
   }
-  Tensors results = gather_leading(place, tensors, site);
+  Tensors results = gather_leading(place, tensors,
+                                   needs_recording(tensors) ? "all_gather of what requires grad" : "all_gather", site);
   for (std::size_t i = 0; i < results.size(); ++i) {
     at::Tensor moved = results[i].movedim(0, dims[i]);
     // Tiled: dimension `dim` of every value follows the one of devices, and the two become one.

@@ -25,53 +25,53 @@ bool is_ours_alone(const at::Tensor& tensor) {
          tensor.storage().resizable() && !tensor.requires_grad();
 }
 
-// Reduces all tensors in one meeting. Results are contiguous and have no graph. They take the memory of tensors that
-// nobody else holds, else their own.
-Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& place, const Tensors& tensors, Site site) {
+// What travels for `tensor`: plain, of a dtype that the kernels take, complex numbers as pairs of real ones.
+at::Tensor reducible(const at::Tensor& tensor, const char* name, comm::Reduction reduction, const AxisPlace& place,
+                     Site site) {
+  const at::Tensor data = plain(tensor, name, place, site);
+  if (!data.is_complex())
+    return data.scalar_type() == reduced_as(data.scalar_type()) ? data : data.to(reduced_as(data.scalar_type()));
+  if (reduction.op == ReduceOp::kSum) return at::view_as_real(data);
+  throw InvalidArgument(fmt::format("{} of complex numbers, which have no order: reduce .abs() instead", name),
+                        {.axis = place.axis->name(), .device = place.position, .site = site});
+}
+
+// Reduces all tensors in one meeting. Results are contiguous, have no graph, and are no views. They take the memory of
+// tensors that nobody else holds, else their own.
+Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& place, const Tensors& tensors,
+               std::string_view tag, Site site) {
   Tensors inputs, results;
   std::vector<comm::Piece> pieces;
   inputs.reserve(tensors.size());
   results.reserve(tensors.size());
   pieces.reserve(tensors.size());
-  std::string tag = name;
   for (const at::Tensor& tensor : tensors) {
-    const bool in_place = is_ours_alone(tensor);
-    at::Tensor in = plain(tensor, name, place, site);
-    if (in.is_complex()) {
-      if (reduction.op != ReduceOp::kSum) {
-        throw InvalidArgument(fmt::format("{} of complex numbers, which have no order: reduce .abs() instead", name),
-                              {.axis = place.axis->name(), .device = place.position, .site = site});
-      }
-      in = at::view_as_real(in);
-    }
-    const at::ScalarType type = reduced_as(in.scalar_type());
-    if (type == in.scalar_type()) {
-      inputs.push_back(std::move(in));
-    } else {
-      // Devices whose dtypes differ must not meet in the wider one.
-      tag += std::string(" of ") + c10::toString(in.scalar_type());
-      inputs.push_back(in.to(type));
-    }
-    const bool reuse = in_place && inputs.back().data_ptr() == tensor.data_ptr();
-    results.push_back(reuse ? inputs.back() : at::empty_like(inputs.back()));
-    pieces.push_back(piece(inputs.back(), results.back()));
+    const bool alone = is_ours_alone(tensor);
+    const at::Tensor& in = inputs.emplace_back(reducible(tensor, name, reduction, place, site));
+    const bool reuse = alone && in.data_ptr() == tensor.data_ptr();
+    const bool complex = tensor.is_complex();
+    results.push_back(
+        reuse ? tensor : at::empty(complex ? tensor.sizes() : in.sizes(), complex ? tensor.options() : in.options()));
+    pieces.push_back(piece(in, complex ? at::view_as_real(results.back()) : results.back(), tensor));
   }
   place.group().all_reduce(reduction, pieces, {.tag = tag, .site = site});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (tensors[i].is_complex()) results[i] = at::view_as_complex(results[i]);
-  }
   return results;
 }
 
+// Devices of which only some differentiate would not meet in backward, so the tag tells them apart.
+std::string_view tag_of(const char* plain_tag, const char* recorded_tag, bool recorded) {
+  return recorded ? recorded_tag : plain_tag;
+}
+
 // Back from the dtype of the reduction. A sum of bools counts, so it stays int32.
-at::Tensor narrowed(const at::Tensor& result, const at::Tensor& original, ReduceOp op) {
-  if (original.scalar_type() == at::kBool && op == ReduceOp::kSum) return result;
-  return result.to(original.scalar_type());
+at::Tensor narrowed(const at::Tensor& result, at::ScalarType original, ReduceOp op) {
+  if (original == at::kBool && op == ReduceOp::kSum) return result;
+  return result.scalar_type() == original ? result : result.to(original);
 }
 
 Tensors extreme(const char* name, ReduceOp op, const AxisPlace& place, const Tensors& tensors, Site site) {
-  Tensors results = reduce(name, {.op = op}, place, tensors, site);
-  for (std::size_t i = 0; i < results.size(); ++i) results[i] = narrowed(results[i], tensors[i], op);
+  Tensors results = reduce(name, {.op = op}, place, tensors, name, site);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i] = narrowed(results[i], tensors[i].scalar_type(), op);
   if (needs_recording(tensors)) {
     record_linear(name, tensors, results, [name, place, site](Tensors) -> Tensors {
       throw InvalidArgument(fmt::format("{} has no gradient: detach its argument, or use psum or pmean", name),
@@ -81,45 +81,74 @@ Tensors extreme(const char* name, ReduceOp op, const AxisPlace& place, const Ten
   return results;
 }
 
-}  // namespace
+// Integers whose mean is taken are summed as int64, which no number of devices overflows but for int64 itself.
+struct Split {
+  std::vector<at::ScalarType> types;  // of all tensors, in order
+  Tensors floating, integral;
+};
 
-Tensors psum(const AxisPlace& place, Tensors tensors, Site site) {
-  Tensors results = reduce("psum", {.op = ReduceOp::kSum}, place, tensors, site);
-  for (std::size_t i = 0; i < results.size(); ++i) results[i] = narrowed(results[i], tensors[i], ReduceOp::kSum);
+Split split_by_kind(Tensors tensors) {
+  Split split;
+  for (at::Tensor& tensor : tensors) {
+    const at::ScalarType type = split.types.emplace_back(tensor.scalar_type());
+    if (at::isIntegralType(type, /*includeBool=*/true)) {
+      split.integral.push_back(tensor.to(at::kLong));
+    } else {
+      split.floating.push_back(std::move(tensor));
+    }
+  }
+  return split;
+}
+
+Tensors sum_tagged(const AxisPlace& place, const Tensors& tensors, std::string_view tag, Site site) {
+  Tensors results = reduce("psum", {.op = ReduceOp::kSum}, place, tensors, tag, site);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i] = narrowed(results[i], tensors[i].scalar_type(), ReduceOp::kSum);
   if (needs_recording(tensors)) {
-    record_linear("psum", tensors, results,
-                  [place, site](Tensors cotangents) { return psum(place, std::move(cotangents), site); });
+    record_linear("psum", tensors, results, [place, site](const Tensors& cotangents) {
+      return sum_tagged(place, cotangents, "psum in backward", site);
+    });
   }
   return results;
 }
 
-Tensors pmean(const AxisPlace& place, Tensors tensors, Site site) {
+Tensors mean_tagged(const AxisPlace& place, Tensors tensors, std::string_view tag, Site site) {
   const auto count = static_cast<double>(place.axis->size());
   const bool recorded = needs_recording(tensors);
   const Tensors originals =
       recorded ? tensors : Tensors();  // a second handle would keep their memory from being reused
-  // The reduction divides floating sums itself. Integers are summed exactly first, so a mixed tree takes two meetings.
-  std::vector<at::ScalarType> types;
-  Tensors floating, integral;
-  for (at::Tensor& tensor : tensors) {
-    types.push_back(tensor.scalar_type());
-    (at::isIntegralType(types.back(), /*includeBool=*/true) ? integral : floating).push_back(std::move(tensor));
-  }
+  const Split split = split_by_kind(std::move(tensors));
+  // Floating sums are divided where they are reduced; integers only after the exact sum, so a mixed tree takes two meetings.
   Tensors means, sums;
-  if (!floating.empty()) means = reduce("pmean", {.op = ReduceOp::kSum, .divisor = count}, place, floating, site);
-  if (!integral.empty()) sums = reduce("pmean", {.op = ReduceOp::kSum}, place, integral, site);
+  if (!split.floating.empty()) {
+    means = reduce("pmean", {.op = ReduceOp::kSum, .divisor = count}, place, split.floating, tag, site);
+  }
+  if (!split.integral.empty()) sums = reduce("pmean", {.op = ReduceOp::kSum}, place, split.integral, tag, site);
 
   Tensors results;
   auto next_mean = means.begin(), next_sum = sums.begin();
-  for (const at::ScalarType type : types) {
+  for (const at::ScalarType type : split.types) {
     const bool integer = at::isIntegralType(type, /*includeBool=*/true);
-    results.push_back(integer ? (next_sum++)->to(at::kFloat).div_(count) : (next_mean++)->to(type));
+    results.push_back(integer ? (next_sum++)->to(at::kDouble).div_(count).to(at::kFloat)
+                              : narrowed(*next_mean++, type, ReduceOp::kSum));
   }
   if (recorded) {
-    record_linear("pmean", originals, results,
-                  [place, site](Tensors cotangents) { return pmean(place, std::move(cotangents), site); });
+    record_linear("pmean", originals, results, [place, site](Tensors cotangents) {
+      return mean_tagged(place, std::move(cotangents), "pmean in backward", site);
+    });
   }
   return results;
+}
+
+}  // namespace
+
+Tensors psum(const AxisPlace& place, Tensors tensors, Site site) {
+  return sum_tagged(place, tensors, tag_of("psum", "psum of what requires grad", needs_recording(tensors)), site);
+}
+
+Tensors pmean(const AxisPlace& place, Tensors tensors, Site site) {
+  const std::string_view tag = tag_of("pmean", "pmean of what requires grad", needs_recording(tensors));
+  return mean_tagged(place, std::move(tensors), tag, site);
 }
 
 Tensors pmax(const AxisPlace& place, Tensors tensors, Site site) {

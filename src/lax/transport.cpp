@@ -73,11 +73,13 @@ at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const Ax
   return (data.is_complex() ? data.resolve_conj() : data.resolve_neg()).contiguous();
 }
 
-comm::Piece piece(const at::Tensor& in, const at::Tensor& out) {
+comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original) {
+  const bool converted = in.scalar_type() != original.scalar_type();
   return {.dtype = dtype_of(in.scalar_type()),
           .in = {static_cast<const std::byte*>(in.data_ptr()), in.nbytes()},
           .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()},
-          .shape = {in.sizes().data(), in.sizes().size()}};
+          .shape = {in.sizes().data(), in.sizes().size()},
+          .origin = converted ? std::string_view(c10::toString(original.scalar_type())) : std::string_view()};
 }
 
 }  // namespace brigade::lax::detail

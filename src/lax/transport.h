@@ -11,6 +11,7 @@
 
 namespace brigade::lax::detail {
 
+// Throws InvalidArgument for types that comm does not know, such as quantized ones.
 comm::DType dtype_of(at::ScalarType type);
 
 // The dtype in which a tensor is reduced: itself where the kernels take it, else a wider one that loses nothing.
@@ -21,7 +22,8 @@ at::ScalarType reduced_as(at::ScalarType type);
 at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const AxisPlace& place,
                  std::source_location site);
 
-// `out` receives what arrives for `in`. Both are plain and stay alive during the operation.
-comm::Piece piece(const at::Tensor& in, const at::Tensor& out);
+// `out` receives what arrives for `in`. Both are plain and stay alive during the operation. `original` is what `in` was made
+// of, so that devices whose dtypes differ do not meet in one that they were all converted to.
+comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);
 
 }  // namespace brigade::lax::detail

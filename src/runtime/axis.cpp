@@ -104,13 +104,14 @@ void Axis::run(c10::function_ref<void(int position)> body) {
   Runtime& runtime = Runtime::instance();
   const Runtime::Lease lease(runtime, devices_);
   seats_->group.reset();
-  seats_->failures.clear();
+  seats_->failures.prepare(devices_.size());
 
   const at::ThreadLocalState state;
-  const auto as_device = [&](int position) noexcept {
+  const auto body_as_caller = [&](int position) {
     const at::ThreadLocalStateGuard guard(state);
-    run_at(position, body);
+    body(position);
   };
+  const auto as_device = [&](int position) noexcept { run_at(position, body_as_caller); };
   // One closure per worker, alive until every device has left.
   struct Task {
     decltype(as_device)* run;
@@ -130,16 +131,18 @@ void Axis::run(c10::function_ref<void(int position)> body) {
       w->post(task);
     }
   }
+  bool takes_part = false;
   for (const Task& task : tasks) {
     if (worker(task) == nullptr) {  // device 0: this thread itself
-      const int threads = at::get_num_threads();
-      runtime.prepare_thread(devices_[static_cast<std::size_t>(task.position)]);
+      const Runtime::Borrowed borrowed(runtime, devices_[static_cast<std::size_t>(task.position)]);
       run_at(task.position, body);
-      runtime.restore_thread(threads);
+      takes_part = true;
     }
   }
+  // A caller that is no device would spin on a core that a device needs.
+  const auto spin = takes_part ? seats_->spin : std::chrono::nanoseconds(0);
   for (const Task& task : tasks) {
-    if (Worker* w = worker(task)) w->wait(seats_->spin);
+    if (Worker* w = worker(task)) w->wait(spin);
   }
   seats_->failures.rethrow(*this, site_);
 }
@@ -151,9 +154,8 @@ void Axis::run_at(int position, c10::function_ref<void(int position)> body) noex
     body(position);
     seats_->group.leave(position);
   } catch (...) {
-    const std::exception_ptr error = std::current_exception();
-    seats_->failures.add(position, error);
-    seats_->group.abort(position, describe(error));
+    seats_->failures.add(position, std::current_exception());
+    seats_->group.abort(position, describe_current_exception());
   }
   seats_->busy[static_cast<std::size_t>(position)].time += Deadline::Clock::now() - start;
 }

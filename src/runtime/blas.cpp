@@ -57,8 +57,8 @@ BlasInfo blas_info() {
 double measure_blas_gflops() {
   using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kSize = 256;
-  const at::Tensor a = at::ones({kSize, kSize});
-  at::Tensor out = at::empty({kSize, kSize});
+  const at::Tensor a = at::ones({kSize, kSize}, at::kFloat);
+  at::Tensor out = at::empty({kSize, kSize}, at::kFloat);
   at::mm_out(out, a, a);  // the first product loads the kernel and maps its buffers
   std::vector<double> gflops;
   const auto end = Clock::now() + std::chrono::milliseconds(20);
@@ -77,21 +77,30 @@ bool make_blas_single_threaded() {
     set_threads(1);
     return true;
   }
-  if (const auto set_threads = find_symbol<int(int)>("MKL_Set_Num_Threads_Local")) {
-    set_threads(1);  // per thread already, and each device says so for itself
+  if (const auto set_threads = find_symbol<void(int)>("MKL_Set_Num_Threads")) {
+    set_threads(1);
     return true;
   }
   return false;
 }
 
+std::optional<std::string> slow_blas_warning(const BlasInfo& info, double gflops) {
+  if (!info.is_reference && gflops >= kSlowGflops) return std::nullopt;
+  if (info.is_reference) {
+    return "matrix products run on the reference BLAS, about ten times slower than need be. On Debian: apt-get install "
+           "libopenblas0-pthread";
+  }
+  return fmt::format(
+      "matrix products run at {:.0f} GFLOP/s on one core with {}, which is slow: the machine may be busy, or "
+      "the BLAS a poor one for it (brigade devices shows it; OpenBLAS and MKL are fast)",
+      gflops, info.name);
+}
+
 void warn_about_slow_blas() {
   const BlasInfo info = blas_info();
-  const double gflops = info.is_reference ? 0.0 : measure_blas_gflops();
-  if (!info.is_reference && gflops >= kSlowGflops) return;
-  const std::string speed = info.is_reference ? "" : fmt::format(" ({:.0f} GFLOP/s on one core)", gflops);
-  log::warn_once("slow-blas", fmt::format("matrix products run on {}{}, about ten times slower than need be. "
-                                          "On Debian: apt-get install libopenblas0-pthread",
-                                          info.name, speed));
+  if (const auto warning = slow_blas_warning(info, info.is_reference ? 0.0 : measure_blas_gflops())) {
+    log::warn_once("slow-blas", *warning);
+  }
 }
 
 }  // namespace brigade

@@ -32,63 +32,81 @@ Described described(const std::exception_ptr& error) {
   }
 }
 
-// The caller sees the primary failure itself, so what the log adds to it is for those who ask; what others threw
-// besides would be lost.
+// One line. The caller sees the primary failure's own text, so this has what it lacks: where it was, and what others threw.
 void log_report(const FailureReport& failed) {
-  for (const auto& entry : failed.failures) {
-    const std::string text = fmt::format("axis \"{}\" at {}: position {} ({}) threw {}{}{}", failed.axis,
-                                         to_string(failed.site), entry.position, to_string(entry.device), entry.type,
-                                         entry.message.empty() ? "" : ": ", entry.message);
-    if (&entry == failed.failures.data()) {
-      log::info(text);
+  const auto& first = failed.failures.front();
+  std::string text = fmt::format("axis \"{}\" at {}: position {} ({}) failed first, with {}", failed.axis,
+                                 to_string(failed.site), first.position, to_string(first.device), first.type);
+  std::string same;
+  for (std::size_t i = 1; i < failed.failures.size(); ++i) {
+    const auto& other = failed.failures[i];
+    if (other.type == first.type) {
+      same += fmt::format("{}{}", same.empty() ? "" : ", ", other.position);
     } else {
-      log::warn(text + " (later than the failure that the caller gets)");
+      text += fmt::format("; position {} threw {}: {}", other.position, other.type, other.message);
     }
   }
+  if (!same.empty()) text += fmt::format("; the same at position {}", same);
+  log::warn(text);
+}
+
+// The report of one launch, and its primary failure.
+std::pair<FailureReport, std::exception_ptr> make_report(
+    const Axis& axis, std::source_location site, const std::vector<std::pair<int, std::exception_ptr>>& entries) {
+  FailureReport failed{.axis = axis.name(), .site = site, .failures = {}, .released = {}};
+  std::exception_ptr primary;
+  for (const auto& [position, error] : entries) {
+    const Described d = described(error);
+    if (d.is_release) {
+      failed.released.push_back(position);
+      continue;
+    }
+    if (!primary) primary = error;
+    failed.failures.push_back({.position = position,
+                               .device = axis.devices()[static_cast<std::size_t>(position)],
+                               .type = d.type,
+                               .message = d.message});
+  }
+  std::sort(failed.released.begin(), failed.released.end());
+  // A body may throw Aborted of its own accord, and then there is nothing behind it.
+  return {std::move(failed), primary ? primary : entries.front().second};
 }
 
 }  // namespace
 
-std::string describe(const std::exception_ptr& error) {
-  const Described d = described(error);
-  return d.message.empty() ? d.type : d.type + ": " + d.message;
+std::string describe_current_exception() noexcept {
+  try {
+    const Described d = described(std::current_exception());
+    return d.message.empty() ? d.type : d.type + ": " + d.message;
+  } catch (...) {
+    return {};
+  }
 }
 
-void Failures::add(int position, std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  entries_.push_back({position, std::move(error)});
-}
-
-void Failures::clear() {
+void Failures::prepare(std::size_t devices) {
   const std::lock_guard lock(mutex_);
   entries_.clear();
+  entries_.reserve(devices);
+}
+
+void Failures::add(int position, std::exception_ptr error) noexcept {
+  const std::lock_guard lock(mutex_);
+  entries_.emplace_back(position, std::move(error));  // has room
 }
 
 void Failures::rethrow(const Axis& axis, std::source_location site) {
   if (entries_.empty()) return;
-  FailureReport failed{.axis = axis.name(), .site = site, .failures = {}, .released = {}};
-  std::exception_ptr primary;
-  for (const Entry& entry : entries_) {
-    const Described d = described(entry.error);
-    if (d.is_release) {
-      failed.released.push_back(entry.position);
-      continue;
-    }
-    if (!primary) primary = entry.error;
-    failed.failures.push_back({.position = entry.position,
-                               .device = axis.devices()[static_cast<std::size_t>(entry.position)],
-                               .type = d.type,
-                               .message = d.message});
-  }
-  // A body may throw Aborted of its own accord, and then there is nothing behind it.
-  if (!primary) primary = entries_.front().error;
-  entries_.clear();
-  std::sort(failed.released.begin(), failed.released.end());
-  log_report(failed);
-  {
+  std::exception_ptr primary = entries_.front().second;
+  try {
+    auto [failed, first] = make_report(axis, site, entries_);
+    primary = first;
+    if (!failed.failures.empty()) log_report(failed);
     const std::lock_guard lock(report_mutex);
     report = std::move(failed);
+  } catch (const std::bad_alloc&) {
+    // Then there is no report.
   }
+  entries_.clear();
   std::rethrow_exception(primary);
 }
 

@@ -6,11 +6,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
+#include <system_error>
 
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
@@ -26,6 +25,13 @@ constexpr int kMaximumDevices = 1024;
 std::mutex choice_mutex;
 int chosen_devices = 0;  // by set_cpu_devices(); 0: not chosen
 bool devices_exist = false;
+
+[[noreturn]] void throw_too_few_threads(int started, int wanted, const std::system_error& error) {
+  throw InvalidArgument(
+      fmt::format("only {} of {} devices could be started: no more threads are allowed ({}). Ask for fewer devices, "
+                  "or raise the limit on processes",
+                  started, wanted, error.what()));
+}
 
 // glibc gives large blocks back to the kernel at every free and maps them anew at the next allocation: hundreds of page
 // faults a step. Kept, they are reused.
@@ -48,13 +54,12 @@ void set_thread_intra_op(int threads) {
   }
 }
 
+// A thread that cannot be pinned computes all the same.
 void pin_thread(int processor) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
-    log::warn_once("pin", fmt::format("a device thread could not be pinned to processor {}", processor));
-  }
+  sched_setaffinity(0, sizeof set, &set);
 }
 
 }  // namespace
@@ -71,8 +76,6 @@ Runtime::Runtime() : cores_(usable_cores()) {
   {
     const std::lock_guard lock(choice_mutex);
     count = chosen_devices > 0 ? chosen_devices : settings.cpu_devices.value_or(cores_);
-    devices_exist = true;
-    chosen_devices = count;
   }
   intra_op_threads_ = settings.intra_op_threads.value_or(std::max(1, cores_ / count));
 
@@ -84,26 +87,40 @@ Runtime::Runtime() : cores_(usable_cores()) {
   for (int index = 0; index < count; ++index) {
     const Device device{DeviceKind::kCpu, index};
     devices_.push_back(device);
-    if (index > 0) {
+    if (index == 0) continue;
+    try {
       slots_[static_cast<std::size_t>(index)].worker =
-          std::make_unique<Worker>([this, device]() noexcept { prepare_thread(device); });
+          new Worker([device, threads = intra_op_threads_]() noexcept { become(device, threads); });
+    } catch (const std::system_error& error) {
+      throw_too_few_threads(index, count, error);
     }
+  }
+  {
+    const std::lock_guard lock(choice_mutex);
+    devices_exist = true;
+    chosen_devices = count;
   }
   log::debug(fmt::format("{} CPU devices on {} cores, {} threads inside operators", count, cores_, intra_op_threads_));
 }
 
-void Runtime::prepare_thread(const Device& device) noexcept {
-  set_thread_intra_op(intra_op_threads_);
-  if (environment().pin_threads) {
-    thread_local bool pinned = false;
-    static const std::vector<int> processors = allowed_processors();
-    if (!pinned && !processors.empty())
-      pin_thread(processors[static_cast<std::size_t>(device.index) % processors.size()]);
-    pinned = true;
+void Runtime::become(const Device& device, int threads) noexcept {
+  set_thread_intra_op(threads);
+  static const std::vector<int> processors = allowed_processors();
+  if (environment().pin_threads && !processors.empty()) {
+    pin_thread(processors[static_cast<std::size_t>(device.index) % processors.size()]);
   }
 }
 
-void Runtime::restore_thread(int threads) noexcept { set_thread_intra_op(threads); }
+Runtime::Borrowed::Borrowed(Runtime& runtime, const Device& device) noexcept
+    : intra_op_threads_(at::get_num_threads()), pinned_(environment().pin_threads) {
+  if (pinned_) pinned_ = sched_getaffinity(0, sizeof affinity_, &affinity_) == 0;
+  become(device, runtime.intra_op_threads());
+}
+
+Runtime::Borrowed::~Borrowed() {
+  set_thread_intra_op(intra_op_threads_);
+  if (pinned_) sched_setaffinity(0, sizeof affinity_, &affinity_);
+}
 
 Runtime::Lease::Lease(Runtime& runtime, std::span<const Device> devices) {
   std::vector<int> order;

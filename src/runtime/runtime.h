@@ -1,7 +1,8 @@
 // The one runtime of the process: its devices, their threads, and who is using them.
 #pragma once
 
-#include <memory>
+#include <sched.h>
+
 #include <mutex>
 #include <span>
 #include <vector>
@@ -21,7 +22,7 @@ class Runtime {
   int intra_op_threads() const noexcept { return intra_op_threads_; }
 
   // Null for device 0, which is whichever thread calls.
-  Worker* worker(const Device& device) noexcept { return slots_[static_cast<std::size_t>(device.index)].worker.get(); }
+  Worker* worker(const Device& device) noexcept { return slots_[static_cast<std::size_t>(device.index)].worker; }
 
   // Holds all of `devices` for one launch. They are taken in ascending order, so that launches from several threads
   // wait for one another and never in a circle, and none starts before it holds all.
@@ -33,18 +34,29 @@ class Runtime {
     std::vector<std::unique_lock<std::mutex>> locks_;
   };
 
-  // What a thread needs before it computes as a device: number of threads inside operators, and pinning if asked for.
-  void prepare_thread(const Device& device) noexcept;
+  // The calling thread computes as `device` from now on: number of threads inside operators, and pinning if asked for.
+  static void become(const Device& device, int intra_op_threads) noexcept;
 
-  // Gives the thread that called back its own number of threads inside operators.
-  void restore_thread(int intra_op_threads) noexcept;
+  // Lets a user's thread compute as a device while it lives, and be itself again afterwards.
+  class Borrowed {
+   public:
+    Borrowed(Runtime& runtime, const Device& device) noexcept;
+    ~Borrowed();
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+
+   private:
+    int intra_op_threads_;
+    bool pinned_;
+    cpu_set_t affinity_;
+  };
 
  private:
   Runtime();
 
   struct Slot {
     std::mutex busy;
-    std::unique_ptr<Worker> worker;
+    Worker* worker = nullptr;  // never deleted: its thread waits inside it as long as the process lives
   };
 
   int cores_ = 1;

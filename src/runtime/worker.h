@@ -12,7 +12,8 @@ namespace brigade {
 
 class Worker {
  public:
-  // `prepare` runs first on the new thread.
+  // `prepare` runs first on the new thread. Throws std::system_error when no thread can be started. A Worker that was made
+  // must never be destroyed, as its thread waits inside it.
   template <class Prepare>
   explicit Worker(Prepare prepare) {
     std::thread([this, prepare] {

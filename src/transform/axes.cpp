@@ -29,4 +29,13 @@ std::optional<int> Axes::at(const tree::Path& path, std::string_view name, std::
   return axes->axis_;
 }
 
+bool Axes::is_default_at(const tree::Path& path) const noexcept {
+  const Axes* axes = this;
+  for (const tree::Step& step : path.steps()) {
+    if (axes->is_leaf_ || step.index >= axes->children_.size()) break;
+    axes = &axes->children_[step.index];
+  }
+  return axes->is_leaf_ && axes->axis_ == 0;
+}
+
 }  // namespace brigade

@@ -1,7 +1,8 @@
+#include "brigade/transform/axis_cache.h"
+
 #include <fmt/format.h>
 
 #include "brigade/base/error.h"
-#include "brigade/transform/pmap.h"
 
 namespace brigade::detail {
 
@@ -11,26 +12,26 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
   const ErrorContext context{.axis = name_, .site = site_};
   std::vector<Device> chosen = devices_ ? *devices_ : devices();
   const auto available = static_cast<std::int64_t>(chosen.size());
-  if (devices_ && size != available && available > 0) {
+  if (devices_ && size != available) {
     throw InvalidArgument(
         fmt::format("axis_size is {} and `devices` names {}: leave one of them out, or make them equal", size,
                     available),
         context);
   }
-  if (size > available && available > 0) {
+  if (size > available) {
     throw InvalidArgument(
-        fmt::format("the arguments ask for {} devices and there are {}. Start with BRIGADE_CPU_DEVICES={} or call "
+        fmt::format("the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
                     "set_cpu_devices({}) first, or give the mapped axis at most {} rows",
                     size, available, size, size, available),
         context);
   }
-  if (size < 1 && available > 0) {
-    throw InvalidArgument(
-        fmt::format("a mapped axis of size {} leaves nothing to run: its size is the number of devices, from 1 to {}",
-                    size, available),
-        context);
+  if (size < 1) {
+    throw InvalidArgument(fmt::format("a mapped axis of size {} leaves nothing to run: its size is the number of "
+                                      "devices, from 1 to {}",
+                                      size, available),
+                          context);
   }
-  chosen.resize(static_cast<std::size_t>(std::min(size, available)));
+  chosen.resize(static_cast<std::size_t>(size));
   return latest_ = axes_[size] = Axis::create(name_, std::move(chosen), site_);
 }
 

@@ -3,12 +3,22 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 
 #include "brigade/base/error.h"
+#include "brigade/runtime/axis.h"
 
 namespace brigade::detail {
+
+namespace {
+
+const std::string kVariableName = "brigade::grad";
+
+}  // namespace
+
+bool is_grad_variable(const at::Tensor& tensor) { return tensor.name() == kVariableName; }
 
 int& differentiation_depth() noexcept {
   thread_local int depth = 0;
@@ -16,9 +26,10 @@ int& differentiation_depth() noexcept {
 }
 
 Variables make_variables(const std::vector<at::Tensor>& originals,
-                         const std::function<std::string(std::size_t)>& path_of, bool others_require_grad) {
+                         const std::function<std::string(std::size_t)>& path_of, bool recording,
+                         bool others_require_grad) {
   Variables variables;
-  variables.create_graph = others_require_grad || differentiation_depth() > 0;
+  variables.create_graph = recording && (others_require_grad || differentiation_depth() > 0);
   variables.tensors.reserve(originals.size());
   for (std::size_t i = 0; i < originals.size(); ++i) {
     const at::Tensor& original = originals[i];
@@ -33,12 +44,15 @@ Variables make_variables(const std::vector<at::Tensor>& originals,
                       c10::toString(original.scalar_type())),
           {.argument = path_of(i)});
     }
-    if (original.requires_grad()) {
+    if (recording && original.requires_grad()) {
       // Someone outside differentiates with respect to it: stay connected, as a variable of one's own.
       variables.create_graph = true;
       variables.tensors.push_back(original.view_as(original));
     } else {
       variables.tensors.push_back(original.detach().requires_grad_());
+      // Results that are differentiated further keep this leaf in their graph; the name tells it from a captured one.
+      if (variables.create_graph && inside_body())
+        torch::autograd::impl::set_name(variables.tensors.back(), kVariableName);
     }
   }
   return variables;

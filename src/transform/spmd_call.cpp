@@ -25,6 +25,11 @@ at::Tensor Input::at(int position) const {
   return dim_ ? tensor_.select(*dim_, position) : tensor_;
 }
 
+at::Tensor Input::constant_at(int position) const {
+  at::Tensor value = at(position);
+  return value.requires_grad() ? value.detach() : value;
+}
+
 bool Input::requires_grad() const {
   if (per_device_.empty()) return tensor_.requires_grad();
   return std::any_of(per_device_.begin(), per_device_.end(), [](const at::Tensor& t) { return t.requires_grad(); });

@@ -1,11 +1,17 @@
 // The node through which gradients pass from the caller's graph to the devices' graphs and back.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "brigade/base/error.h"
+#include "brigade/transform/grad.h"
 #include "brigade/transform/spmd_call.h"
 
 namespace brigade::detail {
@@ -13,16 +19,49 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The entries of `results` of one device that its graph reaches.
-std::vector<std::size_t> differentiable(const std::vector<at::Tensor>& results) {
+bool is_differentiable(const at::Tensor& result) { return result.defined() && result.requires_grad(); }
+
+// The numbers of the results that are differentiable on some device. All devices treat these alike.
+std::vector<std::size_t> differentiable_anywhere(const PerDevice& results) {
   std::vector<std::size_t> numbers;
-  for (std::size_t j = 0; j < results.size(); ++j) {
-    if (results[j].defined() && results[j].requires_grad()) numbers.push_back(j);
+  for (std::size_t j = 0; j < results.front().size(); ++j) {
+    if (std::any_of(results.begin(), results.end(), [j](const auto& row) { return is_differentiable(row[j]); }))
+      numbers.push_back(j);
   }
   return numbers;
 }
 
-variable_list edges_of(const std::vector<Input>& inputs) {
+// Throws InvalidArgument when a graph of `results` ends in a tensor that requires grad and is not among `leaves`: its gradient
+// would be lost in silence. Walks each node once.
+void refuse_captured(const Axis& axis, int position, const std::vector<at::Tensor>& leaves,
+                     const std::vector<at::Tensor>& results) {
+  std::unordered_set<const torch::autograd::Node*> seen;
+  std::vector<const torch::autograd::Node*> next;
+  const auto visit = [&](const torch::autograd::Node* node) {
+    if (node != nullptr && seen.insert(node).second) next.push_back(node);
+  };
+  for (const at::Tensor& result : results) {
+    if (is_differentiable(result)) visit(torch::autograd::impl::gradient_edge(result).function.get());
+  }
+  while (!next.empty()) {
+    const torch::autograd::Node* node = next.back();
+    next.pop_back();
+    for (const auto& edge : node->next_edges()) visit(edge.function.get());
+    const auto* end = dynamic_cast<const torch::autograd::AccumulateGrad*>(node);
+    if (end == nullptr || is_grad_variable(end->variable)) continue;
+    if (std::any_of(leaves.begin(), leaves.end(), [&](const at::Tensor& leaf) { return leaf.is_same(end->variable); }))
+      continue;
+    throw InvalidArgument(
+        fmt::format(
+            "a result of the body depends on a tensor of shape {} that requires grad and is not an argument: no "
+            "gradient could reach it. Pass it as an argument (in_axes none gives it whole to every device), or "
+            "detach the result",
+            c10::str(end->variable.sizes())),
+        {.axis = axis.name(), .device = position});
+  }
+}
+
+variable_list tensors_of(const std::vector<Input>& inputs) {
   variable_list all;
   for (const Input& input : inputs) {
     for (at::Tensor& tensor : input.tensors()) all.push_back(std::move(tensor));
@@ -33,17 +72,19 @@ variable_list edges_of(const std::vector<Input>& inputs) {
 class SpmdNode : public torch::autograd::Node {
  public:
   SpmdNode(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results)
-      : Node(torch::autograd::collect_next_edges(edges_of(inputs))),
+      : Node(torch::autograd::collect_next_edges(tensors_of(inputs))),
         axis_(std::move(axis)),
         inputs_(std::move(inputs)),
         leaves_(std::move(leaves)),
-        results_(std::move(results)) {}
+        results_(std::move(results)),
+        differentiable_(differentiable_anywhere(results_)) {}
 
   std::string name() const override { return "pmap"; }
 
   // The engine calls this after a backward that does not keep the graph, so the devices' graphs are always retained
-  // within it and dropped here.
+  // within it and dropped here. So are the inputs, whose own graphs would otherwise hang on this node, call after call.
   void release_variables() override {
+    inputs_.clear();
     leaves_.clear();
     results_.clear();
     released_ = true;
@@ -60,9 +101,7 @@ class SpmdNode : public torch::autograd::Node {
     PerDevice variables = given;
     if (create_graph) {
       for (auto& row : variables) {
-        for (at::Tensor& cotangent : row) {
-          if (cotangent.defined()) cotangent = cotangent.detach().requires_grad_();
-        }
+        for (const std::size_t j : differentiable_) row[j] = row[j].detach().requires_grad_();
       }
     }
     PerDevice gradients = differentiate(variables, create_graph);
@@ -78,14 +117,16 @@ class SpmdNode : public torch::autograd::Node {
   }
 
  private:
-  // A result without a cotangent counts as zero on every device: the collectives of its backward need all of them.
+  // A result without a cotangent counts as zero on every device: the collectives of its backward need all of them. The
+  // others have no entry.
   PerDevice cotangents_per_device(const variable_list& flat) const {
     PerDevice rows(results_.size());
-    std::size_t next = 0;
+    const std::size_t count = results_.front().size();
     for (std::size_t d = 0; d < results_.size(); ++d) {
-      for (const at::Tensor& result : results_[d]) {
-        const at::Tensor& cotangent = flat[next++];
-        rows[d].push_back(cotangent.defined() || !result.defined() ? cotangent : at::zeros_like(result));
+      rows[d].resize(count);
+      for (const std::size_t j : differentiable_) {
+        const at::Tensor& cotangent = flat[d * count + j];
+        rows[d][j] = cotangent.defined() ? cotangent : at::zeros_like(results_[d][j]);
       }
     }
     return rows;
@@ -97,7 +138,8 @@ class SpmdNode : public torch::autograd::Node {
     axis_->run([&](int position) {
       const auto d = static_cast<std::size_t>(position);
       variable_list roots, weights;
-      for (const std::size_t j : differentiable(results_[d])) {
+      for (const std::size_t j : differentiable_) {
+        if (!is_differentiable(results_[d][j])) continue;
         roots.push_back(results_[d][j]);
         weights.push_back(cotangents[d][j]);
       }
@@ -117,8 +159,7 @@ class SpmdNode : public torch::autograd::Node {
   PerDevice connect_gradients(const PerDevice& given, const PerDevice& variables, PerDevice gradients) const {
     std::vector<Input> inputs = inputs_;
     PerDevice leaves = leaves_;
-    const std::vector<std::size_t> numbers = differentiable(results_[0]);
-    for (const std::size_t j : numbers) {
+    for (const std::size_t j : differentiable_) {
       std::vector<at::Tensor> column;
       for (std::size_t d = 0; d < given.size(); ++d) {
         column.push_back(given[d][j]);
@@ -133,12 +174,16 @@ class SpmdNode : public torch::autograd::Node {
   std::vector<Input> inputs_;
   PerDevice leaves_;
   PerDevice results_;
+  std::vector<std::size_t> differentiable_;
   bool released_ = false;
 };
 
 }  // namespace
 
 PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results) {
+  for (std::size_t d = 0; d < results.size(); ++d) {
+    refuse_captured(*axis, static_cast<int>(d), leaves[d], results[d]);
+  }
   PerDevice outside = results;
   for (auto& row : outside) {
     for (at::Tensor& result : row) {

@@ -93,6 +93,11 @@ TEST(Collectives, SmallIntegersWrapAndHalvesAreRoundedOnce) {
   EXPECT_EQ(mapped([](torch::Tensor t) { return lax::psum(t, "i"); })(half)[0].item<float>(), 2050.0F);
 }
 
+TEST(Pmean, OfIntegersDoesNotOverflow) {
+  const torch::Tensor x = torch::full({3, 1}, 2'000'000'000, torch::kInt);
+  EXPECT_EQ(mapped([](torch::Tensor t) { return lax::pmean(t, "i"); })(x)[0].item<float>(), 2e9F);
+}
+
 TEST(Collectives, TakeViewsEmptyTensorsAndScalars) {
   const torch::Tensor x = torch::arange(24, torch::kFloat).reshape({2, 3, 4}).transpose(1, 2);
   EXPECT_TRUE(torch::equal(mapped([](torch::Tensor t) { return lax::psum(t, "i"); })(x)[1], x.sum(0)));

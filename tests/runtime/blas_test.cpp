@@ -1,6 +1,7 @@
 #include "brigade/runtime/blas.h"
 
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "brigade/runtime/device.h"
@@ -8,13 +9,20 @@
 namespace brigade {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
+
 TEST(Blas, IsNamedAndMeasured) {
   EXPECT_FALSE(blas_info().name.empty());
   EXPECT_GT(measure_blas_gflops(), 0.0);
 }
 
-TEST(Blas, IsReferenceOnlyWhereSgemmComesFromTheReferenceLibrary) {
-  EXPECT_EQ(blas_info().is_reference, blas_info().name == "reference BLAS");
+TEST(Blas, IsWarnedAboutWhenItIsTheReferenceOneOrSlow) {
+  EXPECT_FALSE(slow_blas_warning({.name = "OpenBLAS 0.3.21"}, 105));
+  EXPECT_THAT(slow_blas_warning({.name = "reference BLAS", .is_reference = true}, 0).value_or(""),
+              HasSubstr("libopenblas0-pthread"));
+  EXPECT_THAT(slow_blas_warning({.name = "some BLAS"}, 3).value_or(""),
+              AllOf(HasSubstr("some BLAS"), HasSubstr("3 GFLOP/s")));
 }
 
 TEST(Blas, RunsSingleThreadedOnceDevicesExist) {

@@ -51,6 +51,16 @@ TEST(Grad, WorksWhereTheCallerHasGradModeOff) {
   EXPECT_EQ(g.item<double>(), 6);
 }
 
+TEST(Grad, LeavesNoGraphWhereTheCallerHasGradModeOffAlsoForWhatRequiresGrad) {
+  const torch::Tensor w = doubles({3}).requires_grad_();
+  const at::NoGradGuard off;
+  const auto [value, g] =
+      value_and_grad([](const torch::Tensor& x, const torch::Tensor& k) { return (x * x * k).sum(); })(w, w);
+  EXPECT_FALSE(value.requires_grad());
+  EXPECT_FALSE(g.requires_grad());
+  EXPECT_EQ(g.item<double>(), 18);
+}
+
 TEST(Grad, NestsToHigherOrders) {
   const auto f = [](const torch::Tensor& x) { return x.pow(4).sum(); };
   const auto once = [](auto g) { return [g](const torch::Tensor& x) { return g(x).sum(); }; };

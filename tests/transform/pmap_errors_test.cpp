@@ -78,7 +78,7 @@ TEST(PmapErrors, MoreRowsThanDevices) {
         pmap([](torch::Tensor x) { return x; })(torch::ones({10, 2}));
       },
       ThrowsMessage<InvalidArgument>(
-          AllOf(HasSubstr("ask for 10 devices and there are 9"), HasSubstr("BRIGADE_CPU_DEVICES=10"))));
+          AllOf(HasSubstr("has size 10 and there are 9 devices"), HasSubstr("BRIGADE_CPU_DEVICES=10"))));
   // Also when the body does not look at the value.
   EXPECT_THROW(pmap([](torch::Tensor) { return 1; })(torch::ones({10})), InvalidArgument);
 }
@@ -105,7 +105,7 @@ TEST(PmapErrors, AxesThatAreNoPrefixNameThePath) {
 TEST(PmapErrors, DevicesEmptyTwiceOrInTheWrongNumber) {
   const auto identity = [](torch::Tensor x) { return x; };
   EXPECT_THAT([&] { pmap(identity, {.devices = std::vector<Device>{}})(torch::ones({2})); },
-              ThrowsMessage<ShapeError>(HasSubstr("size 0 (the number of devices given)")));
+              ThrowsMessage<InvalidArgument>(HasSubstr("`devices` is empty")));
   EXPECT_THAT([&] { pmap([](int v) { return v; }, {.devices = std::vector<Device>{}})(1); },
               ThrowsMessage<InvalidArgument>(HasSubstr("`devices` is empty")));
   EXPECT_THAT(
@@ -149,7 +149,7 @@ TEST(PmapErrors, ResultsWhoseStructuresDiffer) {
             },
             {.axis_name = "i"})(torch::ones({2}));
       },
-      ThrowsMessage<TreeError>(HasSubstr("one has 1 elements, another has 2")));
+      ThrowsMessage<TreeError>(AllOf(HasSubstr("one has 1 elements, another has 2"), HasSubstr("device 1"))));
 }
 
 TEST(PmapErrors, AShardedWithAnotherAxisOrUndefinedTensors) {
@@ -158,6 +158,43 @@ TEST(PmapErrors, AShardedWithAnotherAxisOrUndefinedTensors) {
               ThrowsMessage<TreeError>(AllOf(HasSubstr("leave its in_axes at 0"), HasSubstr("argument [0]"))));
   EXPECT_THAT([] { pmap(kAdd)(torch::ones({2}), torch::Tensor()); },
               ThrowsMessage<TreeError>(AllOf(HasSubstr("undefined"), HasSubstr("argument [1]"))));
+}
+
+TEST(PmapErrors, AResultThatDependsOnACapturedTensorThatRequiresGrad) {
+  const auto expect_refused = [](const auto& call) {
+    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(
+                          AllOf(HasSubstr("a tensor of shape [2] that requires grad and is not an argument"),
+                                HasSubstr("in_axes none"))));
+  };
+  const torch::Tensor x = torch::ones({3, 2});
+  const torch::Tensor w = torch::ones({2}).requires_grad_();
+  expect_refused([&] { pmap([&](torch::Tensor t) { return t * w; })(x); });
+  // Also beside an argument that requires grad, and for the variable of a grad outside.
+  expect_refused([&] { pmap([&](torch::Tensor t) { return t * w; })(x.clone().requires_grad_()); });
+  const auto lost = [&](const torch::Tensor& v) {
+    return pmap([&](torch::Tensor t) { return t * v; })(x).stack().sum();
+  };
+  expect_refused([&] { grad(lost)(torch::ones({2})); });
+  expect_refused([&] { grad([&](const torch::Tensor& v) { return grad(lost)(v).sum(); })(torch::ones({2})); });
+  // What does not reach a result is nobody's loss.
+  EXPECT_NO_THROW(pmap([&](torch::Tensor t) { return t * w.detach(); })(x));
+}
+
+TEST(PmapErrors, AxisSizesThatMakeNoSense) {
+  const auto f = [](torch::Tensor x) { return x; };
+  EXPECT_THAT([&] { pmap(f, {.axis_size = -1})(torch::ones({2})); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("axis_size is -1")));
+  EXPECT_THAT([&] { pmap([](int v) { return v; }, {.devices = {{devices()[0]}}, .axis_size = 2})(1); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("axis_size is 2 and `devices` names 1")));
+}
+
+TEST(PmapErrors, OutAxesThatAreNoPrefixOfTheResult) {
+  EXPECT_THAT(
+      [] {
+        pmap([](torch::Tensor x) { return std::pair(x, x); }, {.out_axes = {0, 0, 0}})(torch::ones({2}));
+      },
+      ThrowsMessage<TreeError>(AllOf(HasSubstr("out_axes has 3 entries where the value has 2 children"),
+                                     HasSubstr("pmap_errors_test.cpp:"))));
 }
 
 TEST(PmapErrors, TheNextCallWorks) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <thread>
+
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
 
@@ -78,13 +81,16 @@ TEST(Pmap, FeedsAShardedBackWithoutACopy) {
 }
 
 TEST(Pmap, UsesTheFirstDevicesForFewerRowsAndTheNamedOnesInTheirOrder) {
-  const auto where = [](torch::Tensor) {
-    return find_axis("i", std::source_location::current()).axis->devices().front().index;
+  const auto who = [](torch::Tensor) {
+    return static_cast<std::int64_t>(std::hash<std::thread::id>()(std::this_thread::get_id()) >> 1);
   };
-  EXPECT_EQ(pmap(where, {.axis_name = "i"})(rows(2, 1)).size(), 2);
-  const std::vector<Device> reversed = {devices()[3], devices()[2], devices()[1]};
-  const auto out = pmap(where, {.axis_name = "i", .devices = reversed})(rows(3, 1));
-  EXPECT_EQ(out[0], 3);
+  // Each device alone tells which thread is its own.
+  std::vector<std::int64_t> own;
+  for (const Device& device : devices()) own.push_back(pmap(who, {.devices = {{device}}})(rows(1, 1))[0]);
+  const auto first_two = pmap(who)(rows(2, 1));
+  EXPECT_EQ(first_two.values(), (std::vector{own[0], own[1]}));
+  const auto chosen = pmap(who, {.devices = {{devices()[3], devices()[0], devices()[2]}}})(rows(3, 1));
+  EXPECT_EQ(chosen.values(), (std::vector{own[3], own[0], own[2]}));
 }
 
 TEST(Pmap, TakesItsSizeFromAxisSizeWhenNothingIsMapped) {
@@ -112,6 +118,19 @@ TEST(Pmap, ConsumesWhatIsMovedInOnlyWhenTheCallSucceeds) {
   EXPECT_THAT([&] { x[0]; }, ThrowsMessage<InvalidArgument>(HasSubstr("pmap_mapping_test.cpp")));
   y = f(std::move(y), false);  // the usual way to write it
   EXPECT_EQ(y[0].sum().item<float>(), 4);
+}
+
+TEST(Pmap, TakesWhatABodyReturnsByReference) {
+  EXPECT_TRUE(torch::equal(pmap([](const torch::Tensor& x) -> const torch::Tensor& { return x; })(rows(3, 2)).stack(),
+                           rows(3, 2)));
+  EXPECT_TRUE(torch::equal(pmap(std::identity{})(rows(3, 2)).stack(), rows(3, 2)));
+}
+
+TEST(Pmap, TakesStringLiteralsAndVectorsOfBool) {
+  const auto f = pmap([](torch::Tensor x, std::string text, std::vector<bool> flags) {
+    return flags[1] ? x + double(text.size()) : x;
+  });
+  EXPECT_EQ(f(rows(2, 1), "four", std::vector<bool>{false, true})[0].item<float>(), 4);
 }
 
 TEST(Pmap, CapturesConstants) {

@@ -1,8 +1,11 @@
 // Bodies that throw, and devices that do not do what the others do.
+#include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
@@ -66,8 +69,8 @@ TEST(PmapThrow, ABodyThatReturnsEarlyWhileOthersWaitIsAnErrorThatNamesIt) {
         return lax::psum(x, "i");
       },
       {.axis_name = "i"});
-  EXPECT_THAT([&] { f(torch::ones({3})); },
-              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("1"))));
+  EXPECT_THAT([&] { f(torch::ones({3})); }, ThrowsMessage<CollectiveMismatch>(AllOf(
+                                                HasSubstr("can never complete: rank 1 has left"), HasSubstr("psum"))));
 }
 
 TEST(PmapThrow, DifferentCollectivesShowBothSides) {
@@ -82,7 +85,7 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
   const auto shapes =
       pmap([](torch::Tensor) { return lax::psum(torch::ones({2 + lax::axis_index("i")}), "i"); }, {.axis_name = "i"});
   EXPECT_THAT([&] { shapes(torch::ones({2})); },
-              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("2"), HasSubstr("3"))));
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("float32[2]"), HasSubstr("float32[3]"))));
   const auto transposed = pmap(
       [](torch::Tensor) {
         return lax::psum(lax::axis_index("i") == 0 ? torch::ones({2, 3}) : torch::ones({3, 2}), "i");
@@ -93,7 +96,14 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
   const auto widened =
       pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kHalf) : x, "i"); },
            {.axis_name = "i"});
-  EXPECT_THAT([&] { widened(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("psum of Half")));
+  EXPECT_THAT([&] { widened(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("from Half")));
+  const auto complex = pmap(
+      [](torch::Tensor) {
+        return lax::axis_index("i") == 0 ? lax::psum(torch::ones({3}, torch::kComplexFloat), "i")
+                                         : lax::psum(torch::ones({3, 2}), "i");
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT([&] { complex(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("from ComplexFloat")));
   const auto dtypes =
       pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kInt) : x, "i"); },
            {.axis_name = "i"});
@@ -101,7 +111,15 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
               ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("int32"), HasSubstr("float32"))));
 }
 
-TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHang) {
+int threads_of_this_process() {
+  int count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHangNorLeakThreads) {
   // Position to throw at, or none, and the collective before which it throws, drawn anew for every call.
   std::mt19937 draw(7);
   std::int64_t thrower = 0;
@@ -115,6 +133,8 @@ TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHang) {
         return x;
       },
       {.axis_name = "i"});
+  f(torch::ones({9, 3}));
+  const int threads = threads_of_this_process();
   for (int call = 0; call < 2000; ++call) {
     const int devices = 1 + static_cast<int>(draw() % 9);
     thrower = static_cast<std::int64_t>(draw() % 12) - 1;
@@ -127,13 +147,69 @@ TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHang) {
       EXPECT_EQ(f(x)[devices - 1][0].item<float>(), expected);
     }
   }
+  EXPECT_EQ(threads_of_this_process(), threads);
 }
 
-TEST(PmapThrow, ExceptionsInBackwardReachTheCallerAndReleaseTheOthers) {
-  const auto f =
-      pmap([](torch::Tensor x) { return grad([](const torch::Tensor& v) { return lax::pmax(v, "i").sum(); })(x); },
-           {.axis_name = "i"});
-  EXPECT_THAT([&] { f(torch::ones({3, 2})); }, ThrowsMessage<InvalidArgument>(HasSubstr("pmax has no gradient")));
+TEST(PmapThrow, AnExceptionInOneBackwardReleasesTheOthers) {
+  // Device 1 meets the gradient of pmax first, the others wait in the backward of psum.
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        return grad([](const torch::Tensor& v) {
+          const torch::Tensor largest = lax::pmax(v, "i");
+          const torch::Tensor sum = lax::psum(v.square(), "i");
+          return lax::axis_index("i") == 1 ? (sum + largest).sum() : sum.sum();
+        })(x);
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({3, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("pmax has no gradient"), HasSubstr("device 1"))));
+  EXPECT_THAT(last_failure()->released, testing::IsSubsetOf({0, 2}));
+}
+
+TEST(PmapThrow, ACollectiveOfBackwardNeverMeetsOneOfForward) {
+  // Device 0 does not differentiate through the sum, so its own psum would pair with the others' backward.
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        const torch::Tensor g = grad([](const torch::Tensor& v) {
+          return lax::psum(lax::axis_index("i") == 0 ? v.detach() : v, "i").sum() + v.sum();
+        })(x);
+        return lax::psum(g, "i");
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({3, 2}));
+      },
+      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("\"psum\""), HasSubstr("\"psum of what requires grad\""))));
+}
+
+TEST(PmapThrow, OnePmapMayBeCalledFromSeveralThreads) {
+  const auto f = pmap(
+      [](torch::Tensor x, bool fail) {
+        if (fail && lax::axis_index("i") == 1) throw Custom(1);
+        return lax::psum(x, "i");
+      },
+      {.axis_name = "i"});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user) {
+    users.emplace_back([&, user] {
+      for (int call = 0; call < 100; ++call) {
+        const bool fail = (user + call) % 3 == 0;
+        try {
+          const auto out = f(torch::full({4}, float(user)), fail);
+          wrong += fail || out[3].item<float>() != 4.0F * float(user);
+        } catch (const Custom&) {
+          wrong += !fail;
+        }
+      }
+    });
+  }
+  for (auto& user : users) user.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -57,6 +57,30 @@ TEST(Sharded, StackRefusesShapesThatDifferAndAxesThatDoNotExist) {
   EXPECT_THAT([&] { s.stack(); }, ThrowsMessage<ShapeError>(HasSubstr("from -2 to 1")));
 }
 
+TEST(Sharded, StackComparesWhatTensorsMeanAndNotTheirMemory) {
+  const torch::Tensor z = torch::complex(torch::ones({2}), torch::ones({2}));
+  EXPECT_THROW((Sharded<torch::Tensor>({z, z.conj()}, none).stack()), InvalidArgument);
+  EXPECT_NO_THROW((Sharded<torch::Tensor>({z.conj(), z.conj().resolve_conj()}, none).stack()));
+  EXPECT_THAT(
+      [] {
+        (Sharded<torch::Tensor>({torch::ones({2}), torch::ones({2}, torch::kDouble)}).stack());
+      },
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("Float of shape [2]"), HasSubstr("Double of shape [2]"))));
+  EXPECT_THAT(
+      [] {
+        (Sharded<torch::Tensor>({torch::ones({2}), torch::Tensor()}).stack());
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("an undefined tensor")));
+}
+
+TEST(Sharded, UnzipKeepsThePartsOfOutAxes) {
+  const Sharded<std::pair<torch::Tensor, torch::Tensor>> s(
+      {{torch::ones({2}), torch::ones({1})}, {torch::ones({2}), torch::zeros({1})}}, Axes{1, none});
+  const auto [a, b] = unzip(s);
+  EXPECT_EQ(a.stack().sizes(), torch::IntArrayRef({2, 2}));
+  EXPECT_THROW(b.stack(), InvalidArgument);
+}
+
 TEST(Sharded, ChecksPositionsAndSaysWhoTookADonatedValue) {
   Sharded<torch::Tensor> s({torch::ones({1}), torch::ones({1})});
   EXPECT_THAT([&] { s[2]; }, ThrowsMessage<InvalidArgument>(HasSubstr("position 2 of a Sharded over 2 devices")));

@@ -4,19 +4,17 @@
 // the same order. Devices of one process (`ThreadGroup`) and processes (transports) implement the same interface.
 //
 // Rules that hold for every operation and every implementation:
-//  - Checked before moved: operation, sequence number, tag, dtype and element count (and root, pairs, divisor, where
-//  there
-//    are some) are compared among all participants before any byte moves. A difference throws CollectiveMismatch on
-//    every participant, with both sides in the message, and nothing has been written.
-//  - Fixed order: a sum over P participants is T(0, P), where T(i, i + 1) is participant i's value and T(i, j) =
-//    T(i, i + p) + T(i + p, j), with p the largest power of two below j - i. It never depends on timing, size or
-//    method.
+//  - Checked before moved: operation, tag, dtypes and sizes of the pieces (and root, pairs, divisor, where there are
+//    some) of each participant's n-th call are compared before any byte moves. A difference throws CollectiveMismatch
+//    on every participant, with both sides in the message, and nothing has been written.
+//  - Fixed order: a sum over P participants is T(0, P), where T(i, i + 1) is participant i's value and
+//    T(i, j) = T(i, i + p) + T(i + p, j), with p the largest power of two below j - i. It never depends on timing, size
+//    or method.
 //  - No hang: an operation ends with Aborted when another participant fails, with CollectiveMismatch when another has
-//  left
-//    the group (its body returned), and with DeadlineExceeded when nobody makes progress until the deadline.
+//    left the group (its body returned), and with DeadlineExceeded when nobody makes progress until the deadline.
 //  - After a throw the group is unusable until all participants are out of it and it is reset.
 //  - Spans may have any alignment and length, also zero. `in` and `out` of one piece are the same span or do not
-//  overlap.
+//    overlap.
 #pragma once
 
 #include <chrono>
@@ -53,6 +51,8 @@ struct Piece {
   // Sizes of the dimensions of what is given, compared among participants and shown in messages. No pointer: not
   // stated.
   std::span<const std::int64_t> shape = {};
+  // What the elements were before they became `dtype`, such as "float16"; compared and shown. In static storage.
+  std::string_view origin = {};
 };
 
 // What every operation takes besides its data. `tag` names the operation in messages ("psum"); participants whose tags

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <source_location>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -48,6 +50,10 @@ template <class T>
 inline constexpr bool kHasNumbers = has_numbers<T, std::is_arithmetic>();
 template <class T>
 inline constexpr bool kHasIntegers = has_numbers<T, std::is_integral>();
+template <class T>
+struct IsBool : std::is_same<T, bool> {};
+template <class T>
+inline constexpr bool kHasBools = has_numbers<T, IsBool>();
 
 // Numbers travel as tensors wide enough to hold them. They are not known to be the same on every device: axis_index is
 // one.
@@ -62,15 +68,18 @@ at::Tensor to_tensor(Number value) {
 
 // `tree` with its leaves replaced by operation(all leaves as tensors, in order), called once. The tensors of an rvalue
 // are moved out, so that an operation which finds itself their only holder may reuse their memory.
+//
+// `collective` and `context` are for messages.
 template <class T, class Operation>
-std::remove_cvref_t<T> map_together(T&& tree, Operation operation) {
+std::remove_cvref_t<T> map_together(T&& tree, std::string_view collective, ErrorContext context, Operation operation) {
   std::remove_cvref_t<T> out = std::forward<T>(tree);
   Tensors leaves;
   tree::for_each(
       [&](const tree::Path& path, auto& leaf) {
         if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
           if (!leaf.defined()) {
-            throw TreeError("a tensor of the tree is undefined: give it a value first", {.argument = path.text()});
+            context.argument = path.text();
+            throw TreeError(std::string(collective) + " of an undefined tensor: give it a value first", context);
           }
           leaves.push_back(std::move(leaf));
         } else {

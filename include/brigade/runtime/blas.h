@@ -4,13 +4,14 @@
 // which computes ten times slower. So the runtime looks.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace brigade {
 
 struct BlasInfo {
-  std::string name;     // "OpenBLAS 0.3.21", "MKL", "reference BLAS", or the library's file name
-  std::string library;  // file that holds sgemm; empty when libtorch has its own inside
+  std::string name = {};     // "OpenBLAS 0.3.21", "MKL", "reference BLAS", or the library's file name
+  std::string library = {};  // file that holds sgemm; empty when libtorch has its own inside
   bool is_reference = false;
 };
 
@@ -23,7 +24,10 @@ double measure_blas_gflops();
 // would queue for it. Returns false when the BLAS offers no way to say so.
 bool make_blas_single_threaded();
 
-// Warns once, with the package to install, when products run on the reference BLAS or as slowly as it.
+// What to tell the user of a BLAS with this speed on one core; nothing when it is fast enough.
+std::optional<std::string> slow_blas_warning(const BlasInfo& info, double gflops);
+
+// Logs that warning, once, about the BLAS in use.
 void warn_about_slow_blas();
 
 }  // namespace brigade

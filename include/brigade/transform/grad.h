@@ -11,12 +11,15 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <functional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "brigade/transform/sharded.h"
 #include "brigade/tree/tree.h"
 
 namespace brigade {
@@ -35,16 +38,21 @@ class DifferentiationScope {
   DifferentiationScope& operator=(const DifferentiationScope&) = delete;
 };
 
-// What one call of grad differentiates: the variables that stand for the argument's tensors, and whether the result
-// must be differentiable in turn, because someone outside differentiates too.
+// What one call of grad differentiates: the variables that stand for the argument's tensors, and whether the result must
+// be differentiable in turn, because someone outside differentiates too.
 struct Variables {
   std::vector<at::Tensor> tensors;
   bool create_graph = false;
 };
 
-// Throws InvalidArgument, with the path, for a tensor whose dtype has no derivative.
+// `recording` is the caller's grad mode: with it off, nobody outside differentiates. Throws InvalidArgument for a tensor
+// whose dtype has no derivative, TreeError for an undefined one, both with the path.
 Variables make_variables(const std::vector<at::Tensor>& originals,
-                         const std::function<std::string(std::size_t)>& path_of, bool others_require_grad);
+                         const std::function<std::string(std::size_t)>& path_of, bool recording,
+                         bool others_require_grad);
+
+// Whether `tensor` is a variable that a grad inside the body of a pmap made for itself.
+bool is_grad_variable(const at::Tensor& tensor);
 
 // d loss / d variables; zeros where the loss does not depend on one.
 // Throws ShapeError unless the loss is a scalar, InvalidArgument unless it is floating.
@@ -61,11 +69,14 @@ bool requires_grad(const T& value) {
     bool any = false;
     tree::for_each(
         [&](const tree::Path&, const auto& leaf) {
-          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>)
+          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
             any = any || (leaf.defined() && leaf.requires_grad());
+          }
         },
         value);
     return any;
+  } else if constexpr (is_sharded<T>) {
+    return std::any_of(value.begin(), value.end(), [](const auto& own) { return requires_grad(own); });
   } else {
     return false;
   }
@@ -73,9 +84,11 @@ bool requires_grad(const T& value) {
 
 // Whoever does not differentiate outside gets values without a graph.
 template <class T>
-T without_graph(T value, bool keep) {
-  if constexpr (tree::Tree<T>) {
-    return keep ? value : tree::map([](const at::Tensor& t) { return t.defined() ? t.detach() : t; }, value);
+T without_graph(T value) {
+  if constexpr (is_loss_with_aux<T>) {
+    return {without_graph(std::move(value.first)), without_graph(std::move(value.second))};
+  } else if constexpr (tree::Tree<T>) {
+    return tree::map([](const at::Tensor& t) { return t.defined() ? t.detach() : t; }, value);
   } else {
     return value;
   }
@@ -92,9 +105,11 @@ auto value_and_grad(F f) {
     static_assert(std::is_same_v<Value, at::Tensor> || detail::is_loss_with_aux<Value>,
                   "a function to differentiate returns a tensor, or a std::pair of a tensor and auxiliary results");
 
+    const bool outside = at::GradMode::is_enabled();
     const at::AutoGradMode recording(true);
     const detail::Variables variables = detail::make_variables(
-        tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, (detail::requires_grad(rest) || ...));
+        tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, outside,
+        (detail::requires_grad(rest) || ...));
     const detail::DifferentiationScope scope;
     Value value = std::invoke(f, tree::unflatten(at, variables.tensors), rest...);
 
@@ -110,7 +125,8 @@ auto value_and_grad(F f) {
           if constexpr (tree::NumberLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = {};
         },
         grads);
-    return std::pair<Value, T>(detail::without_graph(std::move(value), variables.create_graph), std::move(grads));
+    if (!variables.create_graph) value = detail::without_graph(std::move(value));
+    return std::pair<Value, T>(std::move(value), std::move(grads));
   };
 }
 

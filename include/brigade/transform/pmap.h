@@ -4,29 +4,27 @@
 //   Sharded<Params> next = step(params, x);      // x: (N, ...); the body sees (...)
 //
 // Arguments
-//   torch::Tensor, and trees of them  split along in_axes (default 0): the body sees the tensor without that dimension.
-//   An
-//                                     axis of `none` passes it whole.
-//   Sharded<T>                        each device gets its own value, with no copy.
-//   everything else                   numbers, strings, structs without tensors: the same on every device.
+//   torch::Tensor, and trees of them   split along in_axes (default 0): the body sees the tensor without that
+//                                      dimension. An axis of `none` passes it whole.
+//   Sharded<T>                         each device gets its own value, with no copy.
+//   trees without tensors              numbers, strings, enums, configuration: the same on every device.
+// Anything else is captured by the body, or made a static value of trees (tree::is_static).
 // Result: Sharded<R> for a body that returns the tree R, nothing for a body that returns void.
 //
-// The number of devices N is options.axis_size, else the number of options.devices, else the size along the mapped
-// axes.
+// The number of devices N is options.axis_size, else the number of options.devices, else the size along the mapped axes.
 //
-// Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too
-// low for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
-// `devices` is empty or names one twice; TreeError when in_axes is no prefix of the arguments, or the devices' results
-// differ in structure; AxisError when called inside a body. When a body throws, its exception reaches the caller
-// unchanged, after the other devices were released from their collectives and have left; last_failure() tells the rest,
-// and the next call works.
+// Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too low
+// for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
+// `devices` is empty or names one twice, and when a result depends on a tensor that requires grad and is no argument;
+// TreeError when in_axes or out_axes are no prefix of the arguments or results, or the devices' results differ in
+// structure; AxisError when called inside a body. When a body throws, its exception reaches the caller unchanged, after
+// the other devices were released from their collectives and have left; last_failure() tells the rest, and the next call
+// works. A body must not wait for another thread that calls a pmap: its devices are taken.
 //
 // Gradients flow through: when an argument requires grad, so do the results that depend on it, to any order.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -38,6 +36,7 @@
 #include "brigade/runtime/axis.h"
 #include "brigade/runtime/device.h"
 #include "brigade/transform/axes.h"
+#include "brigade/transform/axis_cache.h"
 #include "brigade/transform/grad.h"
 #include "brigade/transform/sharded.h"
 #include "brigade/transform/spmd_call.h"
@@ -55,44 +54,21 @@ struct PmapOptions {
 
 namespace detail {
 
-template <class T>
-inline constexpr bool is_sharded = false;
-template <class T>
-inline constexpr bool is_sharded<Sharded<T>> = true;
-
 // What the body gets for an argument of type Arg.
 template <class Arg>
 struct BodyArgument {
-  using type = std::decay_t<Arg>;
+  static_assert(
+      tree::Tree<Arg>,
+      "an argument of a pmap is a Sharded of its own, or a tree of tensors, numbers, strings and enums; let the body "
+      "capture anything else, or specialise brigade::tree::is_static for it");
+  using type = Arg;
 };
 template <class T>
 struct BodyArgument<Sharded<T>> {
   using type = T;
 };
 template <class Arg>
-using BodyArgumentOf = typename BodyArgument<std::remove_cvref_t<Arg>>::type;
-
-// The devices of a pmap, by the number of them that a call needs. Shared by its copies and by the graphs of its
-// results.
-class AxisCache {
- public:
-  AxisCache(std::string name, std::optional<std::vector<Device>> devices, std::source_location site)
-      : name_(std::move(name)), devices_(std::move(devices)), site_(site) {}
-
-  // Throws InvalidArgument when there are not as many devices.
-  std::shared_ptr<Axis> get(std::int64_t size);
-
-  // The axis of the latest get(); null before.
-  std::shared_ptr<Axis> latest();
-
- private:
-  std::string name_;
-  std::optional<std::vector<Device>> devices_;
-  std::source_location site_;
-  std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<Axis>> axes_;
-  std::shared_ptr<Axis> latest_;
-};
+using BodyArgumentOf = typename BodyArgument<std::decay_t<Arg>>::type;
 
 }  // namespace detail
 
@@ -114,12 +90,12 @@ class Pmapped {
     detail::PerDevice leaves(static_cast<std::size_t>(axis->size()));
 
     // What runs on the device at `position`.
-    const auto run_body = [&](int position) -> decltype(auto) {
+    const auto run_body = [&](int position) -> Result {
       const DepthGuard depth(wanted.empty() ? 0 : 1);
       std::size_t next = 0, next_wanted = 0;
       const auto take = [&]() {
         const std::size_t number = next++;
-        if (next_wanted == wanted.size() || wanted[next_wanted] != number) return inputs[number].at(position);
+        if (next_wanted == wanted.size() || wanted[next_wanted] != number) return inputs[number].constant_at(position);
         ++next_wanted;
         auto& own = leaves[static_cast<std::size_t>(position)];
         own.push_back(inputs[number].at(position).detach().requires_grad_());
@@ -127,12 +103,12 @@ class Pmapped {
       };
       // Braces, as they alone fix the order in which arguments take their tensors.
       std::tuple<detail::BodyArgumentOf<Args>...> own{argument_at(args, position, take)...};
-      return std::apply([&](auto&... values) -> decltype(auto) { return f_(std::move(values)...); }, own);
+      return std::apply([&](auto&... values) -> Result { return f_(std::move(values)...); }, own);
     };
 
     if constexpr (std::is_void_v<Result>) {
       axis->run(run_body);
-      (consume(std::forward<Args>(args)), ...);
+      consume_all(std::forward<Args>(args)...);
     } else {
       static_assert(tree::Tree<Result>,
                     "the body of a pmap returns a tree: tensors, numbers, and containers and aggregates of them");
@@ -141,7 +117,7 @@ class Pmapped {
       std::vector<detail::Input> differentiated;
       for (const std::size_t number : wanted) differentiated.push_back(inputs[number]);
       Sharded<Result> out(outside(axis, std::move(differentiated), std::move(leaves), results), options_.out_axes);
-      (consume(std::forward<Args>(args)), ...);
+      consume_all(std::forward<Args>(args)...);
       return out;
     }
   }
@@ -191,8 +167,9 @@ class Pmapped {
 
   std::optional<int> axis_of(const tree::Path& path) const { return options_.in_axes.at(path, "in_axes", site_); }
 
-  // Whether in_axes leaves the argument at `path` as it is by default.
-  bool is_default_axis(const tree::Path& path) const { return axis_of(path) == 0; }
+  [[noreturn]] void throw_undefined(const std::string& argument) const {
+    throw TreeError("an argument of a pmap is undefined: give it a value first", {.argument = argument, .site = site_});
+  }
 
   // Every tensor of the arguments, in the order in which bodies take them.
   template <class... Args>
@@ -212,8 +189,8 @@ class Pmapped {
   }
 
   template <class Arg, class Take>
-  static detail::BodyArgumentOf<Arg> argument_at(const Arg& arg, int position, const Take& take) {
-    detail::BodyArgumentOf<Arg> own = [&]() -> const auto& {
+  static detail::BodyArgumentOf<const Arg&> argument_at(const Arg& arg, int position, const Take& take) {
+    detail::BodyArgumentOf<const Arg&> own = [&]() -> const auto& {
       if constexpr (detail::is_sharded<Arg>) {
         return arg[position];
       } else {
@@ -221,7 +198,7 @@ class Pmapped {
       }
     }
     ();
-    if constexpr (tree::Tree<detail::BodyArgumentOf<Arg>>) {
+    if constexpr (tree::Tree<detail::BodyArgumentOf<const Arg&>>) {
       tree::for_each(
           [&](const tree::Path&, auto& leaf) {
             if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = take();
@@ -231,14 +208,14 @@ class Pmapped {
     return own;
   }
 
-  // The results outside the devices' graphs, after checking that they have one structure.
+  // The results outside the devices' graphs, after checking that they have one structure, to which out_axes fit.
   template <class Result>
-  static std::vector<Result> outside(const std::shared_ptr<Axis>& axis, std::vector<detail::Input> inputs,
-                                     detail::PerDevice leaves, const std::vector<std::optional<Result>>& results) {
+  std::vector<Result> outside(const std::shared_ptr<Axis>& axis, std::vector<detail::Input> inputs,
+                              detail::PerDevice leaves, const std::vector<std::optional<Result>>& results) const {
     detail::PerDevice tensors;
-    for (const auto& result : results) {
-      tree::require_same_structure(*results.front(), *result);
-      tensors.push_back(tree::flatten(*result));
+    for (std::size_t position = 0; position < results.size(); ++position) {
+      check_result(static_cast<int>(position), *results.front(), *results[position]);
+      tensors.push_back(tree::flatten(*results[position]));
     }
     tensors = detail::connect(axis, std::move(inputs), std::move(leaves), std::move(tensors));
     std::vector<Result> values;
@@ -246,12 +223,38 @@ class Pmapped {
     return values;
   }
 
-  // A Sharded passed with std::move is consumed, once the call has succeeded.
-  template <class Arg>
-  void consume(Arg&& arg) const {
-    if constexpr (std::is_rvalue_reference_v<Arg&&> && detail::is_sharded<Arg>) {
-      arg.donate("the pmap over axis \"" + options_.axis_name + "\" at " + to_string(site_));
+  template <class Result>
+  void check_result(int position, const Result& first, const Result& own) const {
+    const auto check_leaf = [&](const tree::Path& path, const auto& a, const auto& b) {
+      if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(a)>>) {
+        if (position == 0) options_.out_axes.at(path, "out_axes", site_);
+        if (a.defined() != b.defined()) tree::throw_structure_mismatch(path, "one tensor is undefined, another is not");
+      }
+    };
+    if (position == 0) {
+      tree::for_each(check_leaf, first, own);
+      return;
     }
+    try {
+      tree::for_each(check_leaf, first, own);
+    } catch (const TreeError& error) {
+      throw TreeError(
+          "the body's result on this device has another structure than on device 0: " + std::string(error.what()),
+          {.axis = options_.axis_name, .device = position, .site = site_});
+    }
+  }
+
+  // A Sharded passed with std::move is consumed, once the call has succeeded.
+  template <class... Args>
+  void consume_all(Args&&... args) const {
+    std::size_t index = 0;
+    const auto consume = [&]<class Arg>(Arg&& arg) {
+      if constexpr (std::is_rvalue_reference_v<Arg&&> && detail::is_sharded<Arg>) {
+        arg.donate("argument " + std::to_string(index) + " of the pmap at " + to_string(site_));
+      }
+      ++index;
+    };
+    (consume(std::forward<Args>(args)), ...);
   }
 
   F f_;

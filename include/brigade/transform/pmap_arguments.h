@@ -13,20 +13,24 @@ std::vector<detail::Input> Pmapped<F>::gather(const Args&... args) const {
       [&](const tree::Path& path, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (tree::TensorLeaf<Value>) {
-          if (!value.defined())
-            throw TreeError("an argument of a pmap is undefined: give it a value first",
-                            {.argument = path.text(), .site = site_});
+          if (!value.defined()) throw_undefined(path.text());
           const std::optional<int> axis = axis_of(path);
           inputs.push_back(axis ? detail::Input::split(value, detail::mapped_dim(value, *axis, path, site_))
                                 : detail::Input::whole(value));
         } else {
-          if (!is_default_axis(path)) {
+          if (!options_.in_axes.is_default_at(path)) {
             throw TreeError("a Sharded argument is mapped as it is: leave its in_axes at 0",
                             {.argument = path.text(), .site = site_});
           }
           std::vector<std::vector<at::Tensor>> rows;
           for (const auto& own : value) {
-            tree::require_same_structure(value[0], own);
+            const auto check_leaf = [&](const tree::Path& at, const auto& first, const auto& leaf) {
+              if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
+                if (!first.defined() || !leaf.defined()) throw_undefined(at.text());
+              }
+            };
+            tree::Path inside(path.text());
+            tree::walk(inside, check_leaf, value[0], own);
             rows.push_back(tree::flatten(own));
           }
           for (std::size_t k = 0; !rows.empty() && k < rows[0].size(); ++k) {
@@ -43,6 +47,15 @@ std::vector<detail::Input> Pmapped<F>::gather(const Args&... args) const {
 template <class F>
 template <class... Args>
 std::int64_t Pmapped<F>::count_devices(const Args&... args) const {
+  if (options_.devices && options_.devices->empty()) {
+    throw InvalidArgument("no devices: `devices` is empty; leave it out to use all, or name at least one",
+                          {.axis = options_.axis_name, .site = site_});
+  }
+  if (options_.axis_size && *options_.axis_size < 1) {
+    throw InvalidArgument(
+        "axis_size is " + std::to_string(*options_.axis_size) + ": it is the number of devices, at least 1",
+        {.axis = options_.axis_name, .site = site_});
+  }
   std::optional<std::int64_t> expected;
   std::string from;
   if (options_.axis_size) {
@@ -56,7 +69,7 @@ std::int64_t Pmapped<F>::count_devices(const Args&... args) const {
   const auto size_of = [&](const tree::Path& path, const auto& value) -> std::optional<std::int64_t> {
     if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
       const std::optional<int> axis = axis_of(path);
-      return axis ? std::optional(value.size(*axis)) : std::nullopt;
+      return axis ? std::optional(value.size(*axis)) : std::nullopt;  // gather() has checked that it exists
     } else {
       return value.size();
     }

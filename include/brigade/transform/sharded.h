@@ -24,6 +24,9 @@ namespace detail {
 // Throws ShapeError when shapes differ, InvalidArgument when replicas that should agree do not; both name `path`.
 at::Tensor join_leaf(const std::vector<at::Tensor>& values, std::optional<int> axis, const std::string& path);
 
+// Throws TreeError for an undefined tensor.
+at::Tensor clone_leaf(const at::Tensor& tensor);
+
 [[noreturn]] void throw_donated(const std::string& donated_to);
 [[noreturn]] void throw_position_out_of_range(std::int64_t position, std::size_t size);
 
@@ -32,6 +35,8 @@ at::Tensor join_leaf(const std::vector<at::Tensor>& values, std::optional<int> a
 // Values are handles: copying a Sharded copies no tensor data.
 template <class T>
 class Sharded {
+  static_assert(tree::Tree<T>, "a Sharded holds trees: tensors, numbers, and containers and aggregates of them");
+
  public:
   Sharded() = default;
 
@@ -60,7 +65,10 @@ class Sharded {
 
   // One tree in which each tensor holds all positions: along the axis of out_axes (a new dimension, 0 by default).
   // Leaves whose axis is none are compared bit for bit and returned once, and numbers are those of position 0.
-  T stack() const {
+  //
+  // Throws ShapeError when shapes or dtypes differ, InvalidArgument when values that should agree do not, TreeError when
+  // out_axes is no prefix of T; each names the leaf.
+  T stack(std::source_location site = std::source_location::current()) const {
     T result = (*this)[0];
     std::vector<std::vector<at::Tensor>> leaves;
     for (const T& value : values_) leaves.push_back(tree::flatten(value));
@@ -70,8 +78,7 @@ class Sharded {
           if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
             std::vector<at::Tensor> column;
             for (const auto& row : leaves) column.push_back(row[next]);
-            leaf =
-                detail::join_leaf(column, out_axes_.at(path, "out_axes", std::source_location::current()), path.text());
+            leaf = detail::join_leaf(column, out_axes_.at(path, "out_axes", site), path.text());
             ++next;
           }
         },
@@ -81,6 +88,8 @@ class Sharded {
 
   // The value of position 0, for values of which every device holds the same.
   const T& unreplicate() const { return (*this)[0]; }
+
+  const Axes& out_axes() const noexcept { return out_axes_; }
 
   // Marks the values as consumed by `call`; reading them throws afterwards. For pmap.
   void donate(std::string call) {
@@ -94,40 +103,41 @@ class Sharded {
   std::string donated_to_;
 };
 
-// A Sharded of pairs or tuples as a tuple of Shardeds: `std::tie(params, loss) = unzip(step(params, x, y));`
-template <class... T>
-std::tuple<Sharded<T>...> unzip(const Sharded<std::tuple<T...>>& sharded) {
+namespace detail {
+
+template <class T>
+inline constexpr bool is_sharded = false;
+template <class T>
+inline constexpr bool is_sharded<Sharded<T>> = true;
+
+}  // namespace detail
+
+// A Sharded of tuples or pairs as a tuple of Shardeds, each with its part of out_axes:
+// `std::tie(params, loss) = unzip(step(params, x, y));`
+template <class Tuple>
+requires tree::TupleNode<Tuple>
+auto unzip(const Sharded<Tuple>& sharded) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto column = [&]<std::size_t J>(std::integral_constant<std::size_t, J>) {
-      std::vector<std::tuple_element_t<J, std::tuple<T...>>> values;
-      for (const auto& value : sharded) values.push_back(std::get<J>(value));
-      return values;
+      using Value = std::tuple_element_t<J, Tuple>;
+      std::vector<Value> values;
+      for (const Tuple& value : sharded) values.push_back(std::get<J>(value));
+      return Sharded<Value>(std::move(values), sharded.out_axes().child(J));
     };
-    return std::tuple<Sharded<T>...>(Sharded<T>(column(std::integral_constant<std::size_t, I>{}))...);
+    return std::tuple(column(std::integral_constant<std::size_t, I>{})...);
   }
-  (std::index_sequence_for<T...>{});
-}
-
-template <class A, class B>
-std::tuple<Sharded<A>, Sharded<B>> unzip(const Sharded<std::pair<A, B>>& sharded) {
-  std::vector<A> first;
-  std::vector<B> second;
-  for (const auto& [a, b] : sharded) {
-    first.push_back(a);
-    second.push_back(b);
-  }
-  return {Sharded<A>(std::move(first)), Sharded<B>(std::move(second))};
+  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
 }
 
 // A copy of `tree` for each device: its tensors are cloned, without their graph. All devices when none are named.
-// Throws InvalidArgument when `devices` is empty.
+// Throws InvalidArgument when `on` is empty, TreeError when a tensor is undefined.
 template <tree::Tree T>
 Sharded<T> replicate(const T& tree, const std::vector<Device>& on = devices()) {
   if (on.empty()) throw InvalidArgument("replicate onto no devices: leave `on` out to use all, or name at least one");
   std::vector<T> values;
   values.reserve(on.size());
   for (std::size_t i = 0; i < on.size(); ++i) {
-    values.push_back(tree::map([](const at::Tensor& t) { return t.detach().clone(); }, tree));
+    values.push_back(tree::map([](const at::Tensor& t) { return detail::clone_leaf(t); }, tree));
   }
   return Sharded<T>(std::move(values));
 }

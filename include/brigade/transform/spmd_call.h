@@ -1,5 +1,4 @@
-// The compiled part of one pmap call: its tensors, how many devices they ask for, and the graph that gradients take
-// back.
+// The compiled part of one pmap call: its tensors, the errors about their sizes, and the graph that gradients take back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,6 +26,9 @@ class Input {
 
   // What the device at `position` gets: a slice without its dimension, the whole, or its own. A view, no copy.
   at::Tensor at(int position) const;
+
+  // The same for one that is not differentiated: without the caller's graph.
+  at::Tensor constant_at(int position) const;
 
   bool requires_grad() const;
 

@@ -1,10 +1,11 @@
 // What a type is to a tree: a leaf, a static value, or a node with children.
 //
 // Trees are C++ values as they are, with nothing to register:
-//   leaves       torch::Tensor; numbers (arithmetic types)
-//   nodes        aggregates (by Boost.PFR), std::tuple, std::pair, std::array, std::vector, std::map by string,
-//   std::optional static       strings, enums, std::monostate, and what specialises `is_static`: carried along, never
-//   mapped
+//   leaves   torch::Tensor; numbers (arithmetic types)
+//   nodes    aggregates (by Boost.PFR), std::tuple, std::pair, std::array, std::vector, std::map by string,
+//            std::optional
+//   static   strings, enums, std::monostate, std::vector<bool>, and what specialises `is_static`: carried along,
+//            never mapped
 #pragma once
 
 #include <array>
@@ -61,10 +62,11 @@ concept Leaf = TensorLeaf<T> || NumberLeaf<T>;
 
 template <class T>
 concept StaticValue = std::is_enum_v<T> || std::same_as<T, std::string> || std::same_as<T, std::string_view> ||
-    std::same_as<T, const char*> || std::same_as<T, std::monostate> || is_static<T>;
+    std::same_as<T, const char*> || std::same_as<T, std::monostate> ||
+                      std::same_as<T, std::vector<bool>> || is_static<T>;
 
 template <class T>
-concept VectorNode = detail::is_instance<T, std::vector>;
+concept VectorNode = detail::is_instance<T, std::vector> && !StaticValue<T>;
 
 template <class T>
 concept MapNode = detail::is_string_map<T>;
