@@ -47,7 +47,7 @@ void print_table(const std::vector<Row>& rows) {
   fmt::print("ours, peer, ratio: medians over rounds; a ratio above 1 means that ours is better\n");
   if (std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.judged; })) return;
   fmt::print(
-      "not judged: fewer than {} rounds with an exchange of at most {:.0f} ns, so the figures are of all rounds\n",
+      "not judged: fewer than {} rounds with an exchange of at most {:.0f} ns, so those figures are of all rounds\n",
       kJudgedRounds, kCloseCoresNanoseconds);
 }
 
