@@ -9,10 +9,11 @@ seconds=$2
 mkdir -p build
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++-16 -DBRIGADE_WITH_TORCH=OFF \
       -DBRIGADE_BUILD_TESTS=OFF -DBRIGADE_BUILD_FUZZERS=ON >build/fuzz.configure.log 2>&1 || { cat build/fuzz.configure.log >&2; exit 1; }
-cmake --build build/fuzz -j "$jobs"
+names=$(ls tests/fuzz/corpus)  # one target a folder
+cmake --build build/fuzz -j "$jobs" --target $(printf 'fuzz_%s ' $names)
 
-for corpus in tests/fuzz/corpus/*/; do
-  name=$(basename "$corpus")
+for name in $names; do
+  corpus=tests/fuzz/corpus/$name
   found=build/fuzz/found/$name  # new inputs go here, and what crashes
   mkdir -p "$found"
   echo "fuzz.sh: $name for $seconds s"
