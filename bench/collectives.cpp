@@ -10,7 +10,6 @@
 
 #include "brigade/comm/thread_group.h"
 #include "support/aligned.h"
-#include "support/exchange.h"
 #include "support/peer.h"
 #include "support/pin.h"
 #include "support/report.h"
@@ -24,7 +23,6 @@ using brigade::comm::Group;
 using brigade::comm::Piece;
 using brigade::comm::ThreadGroup;
 
-constexpr int kRounds = 9;
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds kTimePerSide{20};
 
@@ -154,23 +152,20 @@ int main() {
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = 4; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
   std::vector<double> exchanges;
-  for (int round = 0; round < kRounds; ++round) {
-    exchanges.push_back(exchange_nanoseconds());
-    fmt::print(stderr, "round {} of {}: a 4-byte exchange takes {:.0f} ns\n", round + 1, kRounds, exchanges.back());
+  measure_rounds([&](int round, double exchange) {
+    exchanges.push_back(exchange);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       // Every round begins with another side.
       for (std::size_t s = 0; s < sides.size(); ++s) {
         sides[(s + static_cast<std::size_t>(round)) % sides.size()].measure(i, sizes[i]);
       }
     }
-  }
+  });
 
-  report.set_exchanges(exchanges);
   for (std::size_t s = 1; s < sides.size(); ++s) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       std::vector<Round> rounds;
-      for (int round = 0; round < kRounds; ++round) {
-        const auto r = static_cast<std::size_t>(round);
+      for (std::size_t r = 0; r < exchanges.size(); ++r) {
         rounds.push_back({exchanges[r], sides[0].taken[i][r] / 1000, sides[s].taken[i][r] / 1000});
       }
       report.add(summarise(fmt::format("all_reduce {} vs {}", size_name(sizes[i]), sides[s].name), "us", rounds));

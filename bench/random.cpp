@@ -1,9 +1,9 @@
 // Draws on one core: random bits against 1 GB/s and against memset of the same buffer, distributions against libtorch's
 // own generator.
 //
-// Every row is the median over rounds of the ratio between ours and its peer, timed one right after the other. All runs
-// on one thread, and the time is what the processor spent on that thread, so other programs on the machine take none of
-// it.
+// Every row is the median over rounds of the ratio between ours and its peer, timed one right after the other. All
+// draws run on one thread, and the time is what the processor spent on that thread, so other programs on the machine
+// take none of it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <time.h>
@@ -27,7 +27,6 @@ namespace {
 namespace bench = brigade::bench;
 namespace random = brigade::random;
 
-constexpr int kRounds = 15;
 constexpr std::int64_t kElements = std::int64_t{1} << 18;  // 1 MB of floats: a weight matrix, and within the caches
 
 struct Contest {
@@ -59,15 +58,10 @@ double seconds(const std::function<void()>& work) {
   return took / calls;
 }
 
-bench::Row measured(const Contest& contest) {
-  std::vector<bench::Round> rounds(kRounds);
-  for (bench::Round& round : rounds) {
-    round.ours = contest.units / seconds(contest.ours);
-    round.peer = contest.peer ? contest.units / seconds(contest.peer) : contest.limit;
-  }
-  bench::Row row = bench::summarise(contest.name, contest.unit, rounds, bench::Better::kMore);
-  row.goal = contest.goal;
-  return row;
+bench::Round measured(const Contest& contest, double exchange_ns) {
+  return {.exchange_ns = exchange_ns,
+          .ours = contest.units / seconds(contest.ours),
+          .peer = contest.peer ? contest.units / seconds(contest.peer) : contest.limit};
 }
 
 std::vector<Contest> contests() {
@@ -104,6 +98,15 @@ std::vector<Contest> contests() {
 int main() {
   at::set_num_threads(1);
   bench::Report report("random");
-  for (const Contest& contest : contests()) report.add(measured(contest));
+  const std::vector<Contest> all = contests();
+  std::vector<std::vector<bench::Round>> rounds(all.size());
+  bench::measure_rounds([&](int, double exchange) {
+    for (std::size_t i = 0; i < all.size(); ++i) rounds[i].push_back(measured(all[i], exchange));
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bench::Row row = bench::summarise(all[i].name, all[i].unit, rounds[i], bench::Better::kMore);
+    row.goal = all[i].goal;
+    report.add(std::move(row));
+  }
   return report.finish();
 }

@@ -2,9 +2,11 @@
 // loop, PyTorch DistributedDataParallel (Gloo, one process a device) and JAX pmap, all on one thread a device, by turns
 // in one run.
 //
-// Shapes, loss and update are the same on all sides. Ours is the step of examples/jax_mlp.cpp: gradient, mean, and an
-// update that makes new parameters, as functional programs do. It says `torch::sub(w, g, rate)` where the example says
-// `w - rate * g`, one pass instead of two; the example's own words are measured beside it.
+// All sides compute the mean cross-entropy of integer labels, its gradient and a plain SGD update, on data of one
+// shape. The loop and DDP update in place, JAX into donated buffers. Ours makes new parameters, as functional programs
+// do, and writes the update as `torch::sub(w, g, rate)`, one pass over the weights: that is what the goals are judged
+// on. The same step with the update as examples/jax_mlp.cpp prints it, `w - rate * g`, two passes, is measured beside
+// it.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
@@ -14,7 +16,6 @@
 #include <vector>
 
 #include "brigade/brigade.h"
-#include "support/exchange.h"
 #include "support/peer.h"
 #include "support/report.h"
 #include "support/rounds.h"
@@ -25,7 +26,6 @@ namespace bench = brigade::bench;
 using namespace brigade;
 
 constexpr int kDevices = 2;
-constexpr int kRounds = 9;
 constexpr double kLearningRate = 0.01;
 constexpr auto kRoundTime = std::chrono::milliseconds(300);
 
@@ -87,7 +87,7 @@ struct AsPrinted {
   torch::Tensor operator()(const torch::Tensor& w, const torch::Tensor& g) const { return w - kLearningRate * g; }
 };
 
-// The source's step on two devices.
+// Gradient, mean and update on two devices, as in examples/jax_mlp.cpp.
 template <class Update>
 class OurStep {
  public:
@@ -129,10 +129,9 @@ Contender start(std::string name, double goal, const std::string& python, const 
   Contender contender{.name = std::move(name), .goal = goal, .program = nullptr, .rounds = {}};
   try {
     contender.program = std::make_unique<bench::Peer>(
-        contender.name,
-        std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--serve", "--devices",
-                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch), "--hidden",
-                                 std::to_string(shape.hidden)});
+        contender.name, std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--devices",
+                                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch),
+                                                 "--hidden", std::to_string(shape.hidden)});
     contender.program->read();  // what it is, once it is ready
   } catch (const bench::PeerAbsent& absent) {
     report.note(contender.name + " is left out: " + absent.what());
@@ -141,7 +140,7 @@ Contender start(std::string name, double goal, const std::string& python, const 
   return contender;
 }
 
-void measure(const Shape& shape, bench::Report& report, std::vector<double>& exchanges) {
+void measure(const Shape& shape, bench::Report& report) {
   OurStep<Fused> ours(shape);
   OurStep<AsPrinted> printed(shape);
   SingleLoop single(shape);
@@ -149,16 +148,14 @@ void measure(const Shape& shape, bench::Report& report, std::vector<double>& exc
   Contender one_device_printed{
       .name = "the same, update as printed", .goal = std::nullopt, .program = nullptr, .rounds = {}};
   std::vector<Contender> peers;
-  peers.push_back(start("PyTorch DDP", shape.ddp_goal, "/usr/bin/python3", "ddp_step.py", shape, report));
-  peers.push_back(start("JAX pmap", shape.jax_goal, BRIGADE_BENCH_PYTHON, "jax_step.py", shape, report));
+  peers.push_back(start("PyTorch DDP", shape.ddp_goal, BRIGADE_BENCH_TORCH_PYTHON, "ddp_step.py", shape, report));
+  peers.push_back(start("JAX pmap", shape.jax_goal, BRIGADE_BENCH_JAX_PYTHON, "jax_step.py", shape, report));
 
   step_microseconds(ours, 20);
   step_microseconds(printed, 20);
   step_microseconds(single, 20);
   const int calls = bench::calls_to_fill(kRoundTime, 1e3 * step_microseconds(ours, 20));
-  for (int i = 0; i < kRounds; ++i) {
-    const double exchange = bench::exchange_nanoseconds();
-    exchanges.push_back(exchange);
+  bench::measure_rounds([&](int, double exchange) {
     const double our_time = step_microseconds(ours, calls);
     const double single_time = step_microseconds(single, calls);
     one_device.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = single_time});
@@ -169,7 +166,7 @@ void measure(const Shape& shape, bench::Report& report, std::vector<double>& exc
       const double peer_time = peer.program->ask("").at("step_us");
       peer.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = peer_time});
     }
-  }
+  });
 
   peers.push_back(std::move(one_device));
   peers.push_back(std::move(one_device_printed));
@@ -190,8 +187,6 @@ int main() {
   at::set_num_threads(1);
   set_cpu_devices(kDevices);
   bench::Report report("step");
-  std::vector<double> exchanges;
-  for (const Shape& shape : kShapes) measure(shape, report, exchanges);
-  report.set_exchanges(exchanges);
+  for (const Shape& shape : kShapes) measure(shape, report);
   return report.finish();
 }

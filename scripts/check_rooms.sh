@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The order of rooms, read from the includes: a room may use the rooms before it, and some rooms know nothing of torch.
+# Usage: check_rooms.sh [FOLDER], the folder that holds include/ and src/; this repository without it.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 rooms=(base trace comm tree runtime lax transform random optim data train guard plan cli)
 
@@ -20,10 +21,21 @@ awk -v order="${rooms[*]}" '
     # The core of tree does without torch; its one other header knows the tensor type.
     torch_free = room == "base" || room == "comm" || (room == "tree" && FILENAME !~ /tree\/tree\.h$/)
   }
+  # A header as it would be named from include/ or src/: "../lax/leaves.h" in src/comm/ is lax/leaves.h.
+  function resolved(header,    from) {
+    if (header ~ /^\.\.?\//) {
+      from = FILENAME
+      sub(/[^\/]*$/, "", from)
+      header = from header
+    }
+    while (sub(/\/\.\//, "/", header) || sub(/[^\/.][^\/]*\/\.\.\//, "", header)) continue
+    sub(/^(include|src)\//, "", header)
+    return header
+  }
   function complain(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad = 1 }
   known && /^[ \t]*#[ \t]*include/ {
     match($0, /[<"][^>"]*[>"]/)
-    header = substr($0, RSTART + 1, RLENGTH - 2)
+    header = resolved(substr($0, RSTART + 1, RLENGTH - 2))
     split(header, part, "/")
     if (part[1] == "brigade" && (part[2] in place) && place[part[2]] > place[room])
       complain("room " room " includes room " part[2] ", which comes after it")

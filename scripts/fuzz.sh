@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with Clang, AddressSanitizer and UndefinedBehaviorSanitizer, and runs each on its corpus.
-# Usage: fuzz.sh SECONDS
+# Usage: fuzz.sh JOBS SECONDS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-seconds=$1
+jobs=$1
+seconds=$2
 mkdir -p build
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++-16 -DBRIGADE_WITH_TORCH=OFF \
       -DBRIGADE_BUILD_TESTS=OFF -DBRIGADE_BUILD_FUZZERS=ON >build/fuzz.configure.log 2>&1 || { cat build/fuzz.configure.log >&2; exit 1; }
-cmake --build build/fuzz -j 2
+names=$(ls tests/fuzz/corpus)  # one target a folder
+cmake --build build/fuzz -j "$jobs" --target $(printf 'fuzz_%s ' $names)
 
-for corpus in tests/fuzz/corpus/*/; do
-  name=$(basename "$corpus")
+for name in $names; do
+  corpus=tests/fuzz/corpus/$name
   found=build/fuzz/found/$name  # new inputs go here, and what crashes
   mkdir -p "$found"
   echo "fuzz.sh: $name for $seconds s"

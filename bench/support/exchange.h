@@ -2,7 +2,7 @@
 //
 // A virtual machine's cores are moved: two that share a cache now may lie on two sockets a second later, and everything
 // that passes data between threads then takes several times as long. So benches measure this with every round and judge
-// goals by the rounds in which the cores lay close.
+// goals by rounds in which the cores lay close, and by no others.
 #pragma once
 
 namespace brigade::bench {

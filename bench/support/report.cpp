@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,39 +20,45 @@ nlohmann::json as_json(const Row& row) {
   return {{"name", row.name},           {"ours", row.ours},
           {"peer", row.peer},           {"unit", row.unit},
           {"ratio", row.ratio},         {"ratio_min", row.ratio_min},
-          {"ratio_max", row.ratio_max}, {"goal", row.goal ? nlohmann::json(*row.goal) : nlohmann::json(nullptr)}};
+          {"ratio_max", row.ratio_max}, {"goal", row.goal ? nlohmann::json(*row.goal) : nlohmann::json(nullptr)},
+          {"judged", row.judged}};
 }
+
+bool missed(const Row& row) { return row.goal && row.judged && row.ratio < *row.goal; }
 
 std::string verdict(const Row& row) {
-  if (!row.goal) return "";
-  return fmt::format("{:.2f} {}", *row.goal, row.ratio >= *row.goal ? "met" : "missed");
-}
-
-void print_exchanges(const std::vector<double>& exchanges) {
-  if (exchanges.empty()) return;
-  const auto close = std::count_if(exchanges.begin(), exchanges.end(),
-                                   [](double exchange) { return exchange <= kCloseCoresNanoseconds; });
-  fmt::print("4-byte exchange between two threads: {:.0f} ns (median of {} rounds; {} with at most {:.0f} ns)\n",
-             median(exchanges), exchanges.size(), close, kCloseCoresNanoseconds);
-  fmt::print("{}\n", close > 0 ? "judged by those rounds" : "no round had close cores: judged by all rounds");
+  if (!row.goal) return row.judged ? "" : "not judged";
+  return fmt::format("{:.2f}: {}", *row.goal, !row.judged ? "not judged" : missed(row) ? "missed" : "met");
 }
 
 void print_table(const std::vector<Row>& rows) {
-  std::size_t width = 4;
-  for (const Row& row : rows) width = std::max(width, row.name.size());
-  fmt::print("{:<{}} {:>12} {:>12} {:<5} {:>8} {:>17} {:>14}\n", "name", width, "ours", "peer", "unit", "ratio",
-             "from - to", "goal");
+  std::size_t name = 4;
+  std::size_t unit = 4;
   for (const Row& row : rows) {
-    fmt::print("{:<{}} {:>12.3f} {:>12.3f} {:<5} {:>8.2f} {:>17} {:>14}\n", row.name, width, row.ours, row.peer,
-               row.unit, row.ratio, fmt::format("{:.2f} - {:.2f}", row.ratio_min, row.ratio_max), verdict(row));
+    name = std::max(name, row.name.size());
+    unit = std::max(unit, row.unit.size());
   }
+  fmt::print("{:<{}} {:>12} {:>12} {:<{}} {:>8} {:>17} {:>18}\n", "name", name, "ours", "peer", "unit", unit, "ratio",
+             "lowest - highest", "goal");
+  for (const Row& row : rows) {
+    fmt::print("{:<{}} {:>12.3f} {:>12.3f} {:<{}} {:>8.2f} {:>17} {:>18}\n", row.name, name, row.ours, row.peer,
+               row.unit, unit, row.ratio, fmt::format("{:.2f} - {:.2f}", row.ratio_min, row.ratio_max), verdict(row));
+  }
+  fmt::print("ours, peer, ratio: medians over rounds; a ratio above 1 means that ours is better\n");
+  if (std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.judged; })) return;
+  fmt::print(
+      "not judged: fewer than {} rounds with an exchange of at most {:.0f} ns, so those figures are of all rounds\n",
+      kJudgedRounds, kCloseCoresNanoseconds);
 }
 
 }  // namespace
 
+Report::Report(std::string name) : name_(std::move(name)) {
+  fmt::print("{} on {}\n4-byte exchange between two threads: {:.0f} ns\n", name_, machine(), exchange_nanoseconds());
+  std::fflush(stdout);  // before what the rounds write to stderr
+}
+
 int Report::finish() const {
-  fmt::print("{} on {}\n", name_, machine());
-  print_exchanges(exchanges_);
   for (const std::string& note : notes_) fmt::print("note: {}\n", note);
   print_table(rows_);
 
@@ -64,9 +71,7 @@ int Report::finish() const {
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
   fmt::print("written to {}\n", path.string());
 
-  return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.goal || row.ratio >= *row.goal; })
-             ? 0
-             : 1;
+  return std::any_of(rows_.begin(), rows_.end(), missed) ? 1 : 0;
 }
 
 std::string machine() {

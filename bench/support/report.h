@@ -16,28 +16,26 @@ struct Row {
   double ratio_min = 0;
   double ratio_max = 0;
   std::optional<double> goal = {};  // for `ratio`
+  bool judged = false;              // whether the figures rest on enough rounds of close cores to judge the goal by
 };
 
 class Report {
  public:
-  explicit Report(std::string name) : name_(std::move(name)) {}
+  // Prints what is measured, where, and the time of a 4-byte exchange (exchange.h).
+  explicit Report(std::string name);
 
   void add(Row row) { rows_.push_back(std::move(row)); }
-
-  // One exchange_nanoseconds() per round: printed, and said when no round had close cores.
-  void set_exchanges(std::vector<double> nanoseconds) { exchanges_ = std::move(nanoseconds); }
 
   // Something that was left out and why.
   void note(std::string text) { notes_.push_back(std::move(text)); }
 
-  // Prints the table and writes the file. The exit status of the bench: 1 when a row misses its goal, else 0. Throws
-  // std::runtime_error when the file cannot be written.
+  // Prints the table and writes the file. The exit status of the bench: 1 when a row is judged and misses its goal,
+  // else 0. Throws std::runtime_error when the file cannot be written.
   int finish() const;
 
  private:
   std::string name_;
   std::vector<Row> rows_;
-  std::vector<double> exchanges_;
   std::vector<std::string> notes_;
 };
 

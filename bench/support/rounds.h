@@ -22,10 +22,16 @@ struct Round {
   double peer = 0;
 };
 
-// Rounds of close cores, or all when there are none.
-std::vector<Round> judged(const std::vector<Round>& rounds);
+// Goals are judged by at least so many rounds of close cores; to get them, at most so many rounds are measured.
+inline constexpr int kJudgedRounds = 7;
+inline constexpr int kMostRounds = 25;
 
-// Medians of the judged rounds. How many times better ours is: peer / ours when less is better, as with times.
+// Calls `measure` once a round with the round's number, from 0, and its exchange_nanoseconds(), until kJudgedRounds
+// rounds had close cores or kMostRounds are through.
+void measure_rounds(const std::function<void(int round, double exchange_ns)>& measure);
+
+// Medians of the rounds of close cores, and the row is judged; of all rounds, and it is not, when fewer than
+// kJudgedRounds had close cores. How many times better ours is: peer / ours when less is better, as with times.
 enum class Better { kLess, kMore };
 Row summarise(std::string name, std::string unit, const std::vector<Round>& rounds, Better better = Better::kLess);
 

@@ -15,7 +15,7 @@ namespace {
 using Clock = Deadline::Clock;
 
 // With payloads every participant reads everyone's, so their sum is bounded too.
-constexpr std::size_t kPayloadsBytes = 64 * 1024;
+constexpr std::size_t kPayloadsBytes = std::size_t{64} * 1024;
 
 constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 

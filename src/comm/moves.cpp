@@ -10,7 +10,7 @@ namespace brigade::comm {
 namespace {
 
 // A reduced block is written to other participants while it is in the first-level cache.
-constexpr std::size_t kBlockBytes = 8 * 1024;
+constexpr std::size_t kBlockBytes = std::size_t{8} * 1024;
 
 void copy(ConstBytes from, Bytes to) noexcept {
   if (from.empty() || from.data() == to.data()) return;

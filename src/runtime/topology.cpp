@@ -4,23 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "runtime/control_group.h"
+
 namespace brigade {
 namespace {
-
-// Cores of the control group's quota, rounded up; 0 when there is none. (cgroup v2: "max 100000" or "150000 100000".)
-int quota_cores() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
-  std::istringstream number(quota);
-  double microseconds = 0;
-  return number >> microseconds ? static_cast<int>(std::ceil(microseconds / period)) : 0;
-}
 
 // The text after "key:" on the first line of `path` that starts with key; empty when there is none.
 std::string value_in(const char* path, const std::string& key) {

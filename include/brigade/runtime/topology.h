@@ -10,7 +10,8 @@ namespace brigade {
 // Numbers of the logical processors that the affinity mask allows.
 std::vector<int> allowed_processors();
 
-// Cores that this process may use: the affinity mask, cut by the control group's quota (rounded up). At least 1.
+// Cores that this process may use: the affinity mask, cut by the smallest quota of its control groups (rounded up). At
+// least 1.
 int usable_cores();
 
 struct MemoryInfo {
