@@ -5,10 +5,10 @@
 // prints the same losses as the program in JAX does on eight devices.
 #include <brigade/brigade.h>
 
-#include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 using namespace brigade;
 
@@ -33,39 +33,21 @@ torch::Tensor loss_fn(const Params& p, const torch::Tensor& x, const torch::Tens
   return -(log_probs * y).sum(1).mean();
 }
 
-// What the command line can change; the defaults are the program's own numbers.
-struct Settings {
-  int devices = 0;  // 0: one per core
-  std::int64_t seed = 0;
-  std::int64_t per_device_batch = 32;
-  double learning_rate = 0.01;
-  std::string save;
+struct Trained {
+  std::vector<float> losses;  // after each step
+  Params params;
 };
 
-void save(const std::string& file, const std::vector<float>& losses, const Params& params) {
-  nlohmann::json json{{"losses", losses}};
-  tree::for_each(
-      [&](const tree::Path& path, const torch::Tensor& t) {
-        const auto flat = t.contiguous();
-        json["final"][path.text()] = std::vector<float>(flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
-      },
-      params);
-  std::ofstream(file) << json << '\n';
-}
-
-void train(const Settings& settings) {
-  const double lr = settings.learning_rate;
+Trained train(random::Key key, std::int64_t per_device_batch, double learning_rate) {
   auto train_step = pmap(
-      [lr](Params p, torch::Tensor x, torch::Tensor y) {
+      [learning_rate](Params p, torch::Tensor x, torch::Tensor y) {
         Params grads = grad(loss_fn)(p, x, y);
         grads = lax::pmean(grads, "devices");
-        return tree::map([lr](auto w, auto g) { return w - lr * g; }, p, grads);
+        return tree::map([learning_rate](auto w, auto g) { return w - learning_rate * g; }, p, grads);
       },
       {.axis_name = "devices"});
 
-  auto key = random::key(settings.seed);
   const auto n_devices = device_count();
-  const auto per_device_batch = settings.per_device_batch;
   const auto global_batch = n_devices * per_device_batch;
   std::printf("设备数: %ld, 全局批大小: %ld\n", n_devices, global_batch);
 
@@ -81,25 +63,30 @@ void train(const Settings& settings) {
     losses.push_back(loss_fn(params[0], x[0], y[0]).item<float>());
     std::printf("step %d: loss = %.4f\n", step, losses.back());
   }
-  if (!settings.save.empty()) save(settings.save, losses, params[0]);
+  return {losses, params[0]};
+}
+
+#ifndef JAX_MLP_WITHOUT_MAIN  // a test runs train() with other numbers
+
+int device_count_from(std::string_view text) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc{} && end == text.data() + text.size() && count >= 1 && count <= 1024) return count;
+  throw InvalidArgument("--devices takes a whole number from 1 to 1024, not \"" + std::string(text) + "\"");
 }
 
 int main(int argc, char** argv) {
-  Settings settings;
-  CLI::App app("Trains a two-layer perceptron on made-up data, as the JAX program does.");
-  app.add_option("--devices", settings.devices, "CPU devices; default: one per core")->check(CLI::Range(1, 1024));
-  app.add_option("--seed", settings.seed, "seed of parameters and data")->capture_default_str();
-  app.add_option("--per-device-batch", settings.per_device_batch, "rows per device")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--learning-rate", settings.learning_rate, "learning rate")->capture_default_str();
-  app.add_option("--save", settings.save, "write losses and final parameters to this JSON file");
-  CLI11_PARSE(app, argc, argv);
   try {
-    if (settings.devices > 0) set_cpu_devices(settings.devices);
-    train(settings);
+    if (argc == 3 && std::string_view(argv[1]) == "--devices") {
+      set_cpu_devices(device_count_from(argv[2]));
+    } else if (argc != 1) {
+      throw InvalidArgument("usage: jax_mlp [--devices N]; without it, one device per core");
+    }
+    train(random::key(0), 32, 0.01);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "jax_mlp: %s\n", error.what());
     return 1;
   }
 }
+
+#endif

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -13,8 +14,9 @@
 namespace brigade::log {
 namespace {
 
+// Statics of this file are leaked on purpose: device threads may log while statics are being destroyed.
+
 spdlog::logger& logger() {
-  // Leaked on purpose: device threads may log while statics are being destroyed.
   static spdlog::logger* const instance = [] {
     auto* made = new spdlog::logger("brigade", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_pattern("brigade: %^%l%$: %v");
@@ -32,10 +34,10 @@ void warn(std::string_view message) { logger().warn("{}", message); }
 void error(std::string_view message) { logger().error("{}", message); }
 
 void warn_once(std::string_view key, std::string_view message) {
-  static std::mutex mutex;
-  static std::set<std::string, std::less<>> seen;
-  const std::lock_guard lock(mutex);
-  if (seen.emplace(key).second) warn(message);
+  static auto* const mutex = new std::mutex;
+  static auto* const seen = new std::set<std::string, std::less<>>;
+  const std::lock_guard lock(*mutex);
+  if (seen->emplace(key).second) warn(message);
 }
 
 }  // namespace brigade::log

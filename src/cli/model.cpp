@@ -1,22 +1,20 @@
 #include "model.h"
 
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
 #include "brigade/base/error.h"
-#include "brigade/random/initializers.h"
 
 namespace brigade::cli {
 namespace {
 
 // Weights of linear layers are (in, out); those of convolutions are torch's (out, in, height, width).
-constexpr random::FanAxes kConvolution{.in = 1, .out = 0};
+Layer linear_layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+  return {.name = name, .weight = {inputs, outputs}, .outputs = outputs, .axes = {}};
+}
 
-Parameters init_mlp(random::Key key) {
-  const auto [hidden, output] = random::split<2>(key);
-  return {{"hidden.weight", random::he_normal(hidden, {784, 128})},
-          {"hidden.bias", torch::zeros({128})},
-          {"output.weight", random::he_normal(output, {128, 10})},
-          {"output.bias", torch::zeros({10})}};
+Layer convolution_layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+  return {.name = name, .weight = {outputs, inputs, 3, 3}, .outputs = outputs, .axes = random::kTorchFanAxes};
 }
 
 torch::Tensor linear(const Parameters& p, const std::string& layer, const torch::Tensor& x) {
@@ -25,18 +23,6 @@ torch::Tensor linear(const Parameters& p, const std::string& layer, const torch:
 
 torch::Tensor forward_mlp(const Parameters& p, const torch::Tensor& images) {
   return linear(p, "output", torch::relu(linear(p, "hidden", images.reshape({images.size(0), 784}))));
-}
-
-Parameters init_cnn(random::Key key) {
-  const auto [first, second, hidden, output] = random::split<4>(key);
-  return {{"conv1.weight", random::he_normal(first, {32, 1, 3, 3}, kConvolution)},
-          {"conv1.bias", torch::zeros({32})},
-          {"conv2.weight", random::he_normal(second, {64, 32, 3, 3}, kConvolution)},
-          {"conv2.bias", torch::zeros({64})},
-          {"hidden.weight", random::he_normal(hidden, {3136, 128})},
-          {"hidden.bias", torch::zeros({128})},
-          {"output.weight", random::he_normal(output, {128, 10})},
-          {"output.bias", torch::zeros({10})}};
 }
 
 torch::Tensor conv_block(const Parameters& p, const std::string& layer, const torch::Tensor& x) {
@@ -53,11 +39,16 @@ torch::Tensor forward_cnn(const Parameters& p, const torch::Tensor& images) {
 
 const std::vector<Model>& models() {
   static const std::vector<Model> all = {
-      {.name = "mlp", .shape = "784-128-10", .epochs = 5, .init = init_mlp, .forward = forward_mlp},
+      {.name = "mlp",
+       .shape = "784-128-10",
+       .epochs = 5,
+       .layers = {linear_layer("hidden", 784, 128), linear_layer("output", 128, 10)},
+       .forward = forward_mlp},
       {.name = "cnn",
        .shape = "two 3x3 convolutions (32, 64), 3136-128-10",
        .epochs = 3,
-       .init = init_cnn,
+       .layers = {convolution_layer("conv1", 1, 32), convolution_layer("conv2", 32, 64),
+                  linear_layer("hidden", 3136, 128), linear_layer("output", 128, 10)},
        .forward = forward_cnn},
   };
   return all;
@@ -74,10 +65,21 @@ const Model& model_named(const std::string& name) {
                                     nearest.empty() ? "" : fmt::format(". Is \"{}\" meant?", nearest)));
 }
 
-std::int64_t count_elements(const Parameters& parameters) {
+std::int64_t count_parameters(const Model& model) {
   std::int64_t count = 0;
-  for (const auto& [name, tensor] : parameters) count += tensor.numel();
+  for (const Layer& layer : model.layers) count += c10::multiply_integers(layer.weight) + layer.outputs;
   return count;
+}
+
+Parameters init_parameters(const Model& model, random::Key key) {
+  const auto keys = random::split(key, static_cast<std::int64_t>(model.layers.size()));
+  Parameters parameters;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    parameters[layer.name + ".weight"] = random::he_normal(keys[i], layer.weight, layer.axes);
+    parameters[layer.name + ".bias"] = torch::zeros({layer.outputs});
+  }
+  return parameters;
 }
 
 }  // namespace brigade::cli

@@ -54,17 +54,21 @@ Command add_train_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--epochs", options->epochs, "passes over the training data; default: 5 for mlp, 3 for cnn")
       ->check(count);
-  command->add_option("--max-steps", options->max_steps, "end after this many steps, however many epochs that is")
+  command
+      ->add_option("--max-steps", options->max_steps,
+                   "end after this many steps if the epochs have more; the learning rate falls to zero there")
       ->check(count);
   command
       ->add_option("--seed", options->seed,
-                   "of the start and of the order of the data: the same seed gives the same bits")
+                   "of the start and of the order of the data, 0 to 4294967295: the same seed gives the same bits")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xFFFFFFFF}))
       ->capture_default_str();
   command->add_option("--data", options->data,
                       "folder with Fashion-MNIST's four IDX files, plain or .gz; default: Debian's package");
   command->add_flag("--json", options->json,
-                    "print one JSON object a line, the last of them {\"event\": \"end\", ...}");
-  command->add_flag("--quiet", options->quiet, "print the final table only");
+                    "print one JSON object a line, the last of them {\"event\": \"end\", ...}; \"step\" and \"epoch\" "
+                    "count from 0 there");
+  command->add_flag("--quiet", options->quiet, "print the final table only, or with --json its last object only");
   return [options] { return run(*options); };
 }
 

@@ -1,12 +1,15 @@
 #include "train_report.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "brigade/runtime/device.h"
 #include "brigade/runtime/topology.h"
@@ -40,9 +43,23 @@ std::string clock_text(double seconds) {
                       : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+// Of the terminal on standard output, which may change while we run.
+std::size_t terminal_columns() {
+  struct winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// The parts in order, as many as fit into a line that does not wrap.
+std::string joined(const std::vector<std::string>& parts, std::size_t columns) {
+  std::string line = parts.front().substr(0, columns - 1);
+  for (std::size_t i = 1; i < parts.size() && line.size() + 2 + parts[i].size() < columns; ++i) line += "  " + parts[i];
+  return line;
+}
+
 class TextReport : public TrainReport {
  public:
   explicit TextReport(bool quiet) : quiet_(quiet), on_terminal_(isatty(STDOUT_FILENO) == 1) {}
+  ~TextReport() override { close_line(); }  // so that an error's text starts on a line of its own
 
   void begin(const TrainOptions& options, const Plan& plan, const data::Splits& data) override {
     plan_ = &plan;
@@ -51,8 +68,8 @@ class TextReport : public TrainReport {
     fmt::print("Training {} ({}), {} parameters\n", plan.model->name, plan.model->shape, grouped(plan.parameters));
     fmt::print("  data           {} images to train on, {} to test with\n", grouped(data.train.rows()),
                grouped(data.test.rows()));
-    fmt::print("  devices        {} on {} cores, {} thread{} inside operators\n", plan.devices, usable_cores(),
-               intra_op_threads(), intra_op_threads() == 1 ? "" : "s");
+    fmt::print("  devices        {} on {} core{}, {} thread{} inside operators\n", plan.devices, usable_cores(),
+               usable_cores() == 1 ? "" : "s", intra_op_threads(), intra_op_threads() == 1 ? "" : "s");
     fmt::print("  batch          {} rows on each device, {} a step\n", options.per_device_batch,
                grouped(plan.global_batch));
     fmt::print("  steps          {} in {} epoch{}\n", grouped(plan.steps), plan.epochs, plan.epochs == 1 ? "" : "s");
@@ -66,25 +83,34 @@ class TextReport : public TrainReport {
     rows_ += step.rows;
     if (quiet_) return;
     const auto now = Clock::now();
-    const bool last = step.step + 1 == plan_->steps;
-    const bool epoch_ends = (step.step + 1) % plan_->steps_per_epoch == 0;
+    const std::int64_t done = step.step + 1;
+    const bool last = done == plan_->steps;
+    const bool epoch_ends = done % plan_->steps_per_epoch == 0;
     // A terminal's line is renewed ten times a second; a log gets a line every ten seconds and at the end of an epoch.
     const auto pause = on_terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
     if (now - last_line_ < pause && !last && !(epoch_ends && !on_terminal_)) return;
     last_line_ = now;
     const double elapsed = std::chrono::duration<double>(now - began_).count();
-    const double left =
-        elapsed / static_cast<double>(step.step + 1) * static_cast<double>(plan_->steps - step.step - 1);
-    fmt::print("{}step {}/{}  epoch {}/{}  loss {:.4f}  rate {:.4g}  {} samples/s  {} left{}",
-               on_terminal_ ? "\r\033[K" : "", step.step + 1, plan_->steps, step.epoch + 1, plan_->epochs, step.loss,
-               step.learning_rate, grouped(static_cast<std::int64_t>(static_cast<double>(rows_) / elapsed)),
-               clock_text(left), on_terminal_ ? "" : "\n");
-    line_open_ = on_terminal_;
+    const double left = elapsed / static_cast<double>(done) * static_cast<double>(plan_->steps - done);
+    // What a narrow terminal can do without comes last.
+    const std::vector<std::string> parts = {
+        fmt::format("step {}/{}", done, plan_->steps),
+        fmt::format("loss {:.4f}", step.loss),
+        fmt::format("{} left", clock_text(left)),
+        fmt::format("{} samples/s", grouped(static_cast<std::int64_t>(static_cast<double>(rows_) / elapsed))),
+        fmt::format("rate {:.4g}", step.learning_rate),
+        fmt::format("epoch {}/{}", step.epoch + 1, plan_->epochs)};
+    if (on_terminal_) {
+      fmt::print("\r\033[K{}", joined(parts, terminal_columns()));
+      line_open_ = true;
+    } else {
+      fmt::print("{}\n", joined(parts, std::string::npos));
+    }
     std::fflush(stdout);
   }
 
   void end(const RunResult& run) override {
-    if (line_open_) fmt::print("\n");
+    close_line();
     if (run.interrupted) fmt::print("Interrupted after step {} of {}.\n", run.steps, plan_->steps);
     fmt::print("\n  test accuracy  {:.4f} ({} of {})\n", run.test.accuracy(), grouped(run.test.correct),
                grouped(run.test.rows));
@@ -106,6 +132,11 @@ class TextReport : public TrainReport {
   }
 
  private:
+  void close_line() {
+    if (line_open_) std::putchar('\n');
+    line_open_ = false;
+  }
+
   bool quiet_;
   bool on_terminal_;
   bool line_open_ = false;
@@ -117,8 +148,11 @@ class TextReport : public TrainReport {
 
 class JsonReport : public TrainReport {
  public:
+  explicit JsonReport(bool quiet) : quiet_(quiet) {}
+
   void begin(const TrainOptions& options, const Plan& plan, const data::Splits& data) override {
     began_ = Clock::now();
+    if (quiet_) return;
     print({{"event", "begin"},
            {"model", plan.model->name},
            {"parameters", plan.parameters},
@@ -136,6 +170,7 @@ class JsonReport : public TrainReport {
 
   void step(const StepResult& step) override {
     rows_ += step.rows;
+    if (quiet_) return;
     print({{"event", "step"},
            {"step", step.step},
            {"epoch", step.epoch},
@@ -172,6 +207,7 @@ class JsonReport : public TrainReport {
     std::fflush(stdout);
   }
 
+  bool quiet_;
   std::int64_t rows_ = 0;
   Clock::time_point began_;
 };
@@ -179,7 +215,7 @@ class JsonReport : public TrainReport {
 }  // namespace
 
 std::unique_ptr<TrainReport> make_report(const TrainOptions& options) {
-  if (options.json) return std::make_unique<JsonReport>();
+  if (options.json) return std::make_unique<JsonReport>(options.quiet);
   return std::make_unique<TextReport>(options.quiet);
 }
 

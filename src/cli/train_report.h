@@ -15,7 +15,7 @@ class TrainReport {
   virtual void end(const RunResult& run) = 0;
 };
 
-// One JSON object a line with options.json; else text, of which options.quiet leaves the final table.
+// One JSON object a line with options.json, else text. Of either, options.quiet leaves the end only.
 std::unique_ptr<TrainReport> make_report(const TrainOptions& options);
 
 }  // namespace brigade::cli

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string>
 
 #include "brigade/base/error.h"
 #include "brigade/data/fashion_mnist.h"
@@ -20,6 +21,9 @@ namespace {
 constexpr std::int64_t kBaseBatch = 64;
 constexpr std::int64_t kWarmupSteps = 100;
 constexpr std::int64_t kEvaluationRows = 500;  // per device
+
+// The loader folds the epoch into the same key, and there is no such epoch.
+constexpr std::int64_t kInitStream = 0xFFFFFFFF;
 
 // What every device holds a copy of.
 struct State {
@@ -49,13 +53,11 @@ std::pair<torch::Tensor, Parameters> local_gradient(const Model& model, const Pa
   return value_and_grad([&](const Parameters& p) { return summed_loss(model, p, shard) / rows; })(parameters);
 }
 
-void require_finite(const torch::Tensor& loss, const StepInputs& inputs) {
-  if (std::isfinite(loss.item<float>())) return;
+// Inside a pmap. `where` is for people, who count steps from 1.
+void require_finite(double loss, const std::string& where) {
+  if (std::isfinite(loss)) return;
   throw NonFiniteError(
-      fmt::format(
-          "the loss became {} in step {}, at learning rate {:.4g}. The steps are too long: try --lr at a tenth of "
-          "what it is",
-          loss.item<float>(), inputs.step, inputs.learning_rate),
+      fmt::format("the loss became {} {}. The steps are too long: try --lr at a tenth of what it is", loss, where),
       {.axis = "devices", .device = static_cast<int>(lax::axis_index("devices"))});
 }
 
@@ -63,7 +65,8 @@ void require_finite(const torch::Tensor& loss, const StepInputs& inputs) {
 std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Sgd& sgd, State state,
                                                const data::Shard& shard, const StepInputs& inputs) {
   auto contribution = local_gradient(model, state.parameters, shard, inputs.rows);
-  require_finite(contribution.first, inputs);
+  require_finite(contribution.first.item<double>(),
+                 fmt::format("in step {}, at learning rate {:.4g}", inputs.step + 1, inputs.learning_rate));
   const auto [loss, gradient] = lax::psum(std::move(contribution), "devices");
   const at::NoGradGuard no_grad;
   tree::for_each(
@@ -74,7 +77,9 @@ std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::
   return {std::move(state), loss};
 }
 
-Evaluation evaluate(const Model& model, const Sharded<State>& state, const data::Dataset& test, std::int64_t devices) {
+// Throws NonFiniteError as well: the last update may have ruined the parameters.
+Evaluation evaluate(const Model& model, const Sharded<State>& state, const data::Dataset& test, std::int64_t devices,
+                    std::int64_t steps) {
   const auto count = pmap(
       [&](const State& s, const data::Shard& shard) {
         if (shard.rows() == 0) return std::pair<std::int64_t, double>{0, 0.0};
@@ -82,6 +87,7 @@ Evaluation evaluate(const Model& model, const Sharded<State>& state, const data:
         const auto images = data::normalize(shard.images, data::kFashionMnistMean, data::kFashionMnistStd);
         const auto scores = model.forward(s.parameters, images);
         const auto loss = torch::cross_entropy_loss(scores, shard.labels, {}, at::Reduction::Sum);
+        require_finite(loss.item<double>(), fmt::format("on the test images, after step {}", steps));
         return std::pair(scores.argmax(1).eq(shard.labels).sum().item<std::int64_t>(), loss.item<double>());
       },
       {.axis_name = "devices"});
@@ -117,7 +123,7 @@ Plan make_plan(const TrainOptions& options, const data::Splits& data) {
           .epochs = epochs,
           .steps_per_epoch = steps_per_epoch,
           .steps = steps,
-          .parameters = count_elements(model.init(random::key(options.seed))),
+          .parameters = count_parameters(model),
           .learning_rate = rate.bind(global_batch)};
 }
 
@@ -125,9 +131,7 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
                 const std::function<void(const StepResult&)>& on_step, const std::function<bool()>& should_stop) {
   const Model& model = *plan.model;
   const optim::Sgd sgd({.momentum = options.momentum});
-  const auto [init_key, order_key] = random::split<2>(random::key(options.seed));
-
-  const Parameters start = model.init(init_key);
+  const Parameters start = init_parameters(model, random::fold_in(random::key(options.seed), kInitStream));
   Sharded<State> state =
       replicate(State{start, tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, start)});
   const auto step =
@@ -137,11 +141,10 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
 
   RunResult result;
   const auto began = std::chrono::steady_clock::now();
-  data::Loader loader(data.train, {.global_batch = plan.global_batch,
-                                   .shards = plan.devices,
-                                   .epochs = plan.epochs,
-                                   .seed = static_cast<std::int64_t>(order_key.k1)});
-  while (result.steps < plan.steps && !(result.interrupted = should_stop())) {
+  data::Loader loader(
+      data.train,
+      {.global_batch = plan.global_batch, .shards = plan.devices, .epochs = plan.epochs, .seed = options.seed});
+  while (result.steps < plan.steps && !should_stop()) {
     auto batch = loader.next();
     const StepInputs inputs{
         .step = result.steps, .rows = batch->rows, .learning_rate = plan.learning_rate(result.steps)};
@@ -157,7 +160,8 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   result.devices = step.statistics();
-  result.test = evaluate(model, state, data.test, plan.devices);
+  result.test = evaluate(model, state, data.test, plan.devices, result.steps);
+  result.interrupted = should_stop();  // in the evaluation as well
   return result;
 }
 

@@ -23,9 +23,9 @@ struct TrainOptions {
   double learning_rate = 0.02;  // at 64 rows a step; scaled with the rows of a step
   double momentum = 0.9;
   std::optional<std::int64_t> epochs = {};     // default: the model's
-  std::optional<std::int64_t> max_steps = {};  // ends the run earlier
-  std::int64_t seed = 0;
-  std::string data = {};  // folder; default: the Debian package's
+  std::optional<std::int64_t> max_steps = {};  // at most; the learning rate ends there too
+  std::int64_t seed = 0;                       // below 2^32, all that a key takes
+  std::string data = {};                       // folder; default: the Debian package's
   bool json = false;
   bool quiet = false;
 };
@@ -69,8 +69,8 @@ struct RunResult {
 
 Plan make_plan(const TrainOptions& options, const data::Splits& data);
 
-// Trains and evaluates; `on_step` is called after every step. `should_stop` is asked before each step.
-// Throws NonFiniteError, naming step and device, when a loss is NaN or infinite.
+// Trains and evaluates; `on_step` is called after every step. `should_stop` is asked before each step and
+// after the evaluation. Throws NonFiniteError, naming step (from 1) and device, when a loss is NaN or infinite.
 RunResult train(const TrainOptions& options, const Plan& plan, const data::Splits& data,
                 const std::function<void(const StepResult&)>& on_step, const std::function<bool()>& should_stop);
 

@@ -11,15 +11,11 @@
 #include <cstring>
 #include <system_error>
 
-#include "brigade/base/error.h"
+#include "data/errors.h"
 #include "data/gzip_source.h"
 
 namespace brigade::data {
 namespace {
-
-[[noreturn]] void refuse(const std::string& name, std::string_view problem) {
-  throw DataError(fmt::format("{}: {}", name, problem));
-}
 
 std::string system_message(int code) { return std::generic_category().message(code); }
 

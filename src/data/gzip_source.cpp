@@ -6,7 +6,7 @@
 #include <limits>
 #include <new>
 
-#include "brigade/base/error.h"
+#include "data/errors.h"
 
 namespace brigade::data {
 namespace {
@@ -54,11 +54,10 @@ std::size_t GzipSource::read(std::span<std::byte> out) {
     if (result == Z_STREAM_END) {
       between_members_ = true;
     } else if (at_end && result == Z_BUF_ERROR) {
-      throw DataError(fmt::format("{}: the gzip stream is cut short. Fetch the file again.", name()));
+      refuse(name(), "the gzip stream is cut short. Fetch the file again.");
     } else if (result != Z_OK) {
-      throw DataError(
-          fmt::format("{}: the gzip stream is damaged or followed by other bytes ({}). Fetch the file again.", name(),
-                      stream_.msg != nullptr ? stream_.msg : zError(result)));
+      refuse(name(), fmt::format("the gzip stream is damaged or followed by other bytes ({}). Fetch the file again.",
+                                 stream_.msg != nullptr ? stream_.msg : zError(result)));
     }
   }
   return filled;

@@ -6,18 +6,14 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
 
 #include "brigade/base/error.h"
 #include "data/byte_source.h"
+#include "data/errors.h"
 #include "data/idx_parser.h"
 
 namespace brigade::data {
 namespace {
-
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view problem) {
-  throw DataError(fmt::format("{}: {}", file.string(), problem));
-}
 
 // The tensor takes the bytes over, without a copy.
 torch::Tensor to_tensor(IdxArray array) {
@@ -32,7 +28,7 @@ std::int64_t check_labels(const std::filesystem::path& file, const torch::Tensor
   const auto* end = begin + labels.numel();
   const auto* largest = std::max_element(begin, end);
   if (classes != 0 && *largest >= classes) {
-    refuse(file,
+    refuse(file.string(),
            fmt::format("label {} at row {} is outside of the {} classes, 0 to {}. Give the number of classes that the "
                        "labels have, or the file that belongs to these images.",
                        *largest, largest - begin, classes, classes - 1));
@@ -55,19 +51,19 @@ Dataset idx(const std::filesystem::path& images, const std::filesystem::path& la
   Dataset dataset;
   dataset.images = read_idx(images, options);
   if (dataset.images.dim() != 3 && dataset.images.dim() != 4) {
-    refuse(images,
+    refuse(images.string(),
            fmt::format("has the dimensions {}, where images have 3 (N x H x W) or 4 (N x C x H x W). Are images and "
                        "labels swapped?",
                        fmt::join(dataset.images.sizes(), " x ")));
   }
   const torch::Tensor bytes = read_idx(labels, options);
   if (bytes.dim() != 1) {
-    refuse(labels, fmt::format("has the dimensions {}, where labels have one. Are images and labels swapped?",
-                               fmt::join(bytes.sizes(), " x ")));
+    refuse(labels.string(), fmt::format("has the dimensions {}, where labels have one. Are images and labels swapped?",
+                                        fmt::join(bytes.sizes(), " x ")));
   }
   if (bytes.size(0) != dataset.images.size(0)) {
-    refuse(labels, fmt::format("holds {} labels for the {} images of {}. Give the two files of one set.", bytes.size(0),
-                               dataset.images.size(0), images.string()));
+    refuse(labels.string(), fmt::format("holds {} labels for the {} images of {}. Give the two files of one set.",
+                                        bytes.size(0), dataset.images.size(0), images.string()));
   }
   dataset.classes = check_labels(labels, bytes, options.classes);
   dataset.labels = bytes.to(at::kLong);

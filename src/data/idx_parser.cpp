@@ -11,17 +11,13 @@
 #include <string>
 #include <string_view>
 
-#include "brigade/base/error.h"
+#include "data/errors.h"
 
 namespace brigade::data {
 namespace {
 
 constexpr int kUnsignedByte = 0x08;
 constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
-
-[[noreturn]] void refuse(const ByteSource& source, std::string_view problem) {
-  throw DataError(fmt::format("{}: {}", source.name(), problem));
-}
 
 std::string_view element_name(int code) {
   switch (code) {
@@ -44,7 +40,7 @@ std::string_view element_name(int code) {
 void read_header(ByteSource& source, std::span<std::byte> out, std::string_view what) {
   const std::size_t count = source.read(out);
   if (count == out.size()) return;
-  refuse(source,
+  refuse(source.name(),
          fmt::format("ends within {}: {} of {} bytes are there. It is no IDX file, or it is cut short; fetch it "
                      "again.",
                      what, count, out.size()));
@@ -55,18 +51,19 @@ std::size_t read_dimension_count(ByteSource& source) {
   read_header(source, magic, "the first four bytes");
   const auto at = [&magic](std::size_t i) { return std::to_integer<int>(magic[i]); };
   if (at(0) != 0 || at(1) != 0) {
-    refuse(source,
+    refuse(source.name(),
            fmt::format("starts with the bytes {:02x} {:02x} {:02x} {:02x}, where an IDX file starts with 00 00. "
                        "Give an IDX file, plain or packed by gzip.",
                        at(0), at(1), at(2), at(3)));
   }
   if (at(2) != kUnsignedByte) {
-    refuse(source, fmt::format("holds {} (type 0x{:02x}). Only unsigned bytes (type 0x08) are read; convert the file.",
-                               element_name(at(2)), at(2)));
+    refuse(source.name(),
+           fmt::format("holds {} (type 0x{:02x}). Only unsigned bytes (type 0x08) are read; convert the file.",
+                       element_name(at(2)), at(2)));
   }
   const auto dimensions = static_cast<std::size_t>(at(3));
   if (dimensions == 0 || dimensions > kIdxMaxDimensions) {
-    refuse(source,
+    refuse(source.name(),
            fmt::format("has {} dimensions, where 1 to {} can be read. Its header is damaged, or it is no IDX file.",
                        dimensions, kIdxMaxDimensions));
   }
@@ -95,20 +92,21 @@ std::optional<std::uint64_t> product(const std::vector<std::int64_t>& sizes) {
 std::uint64_t checked_bytes(const ByteSource& source, const std::vector<std::int64_t>& sizes, std::uint64_t max_bytes) {
   const std::string announced = fmt::format("{}", fmt::join(sizes, " x "));
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
-    refuse(source,
+    refuse(source.name(),
            fmt::format("holds nothing: its dimensions are {}. Give a file with at least one element.", announced));
   }
   const auto bytes = product(sizes);
   if (!bytes || *bytes > max_bytes) {
-    refuse(source,
+    refuse(source.name(),
            fmt::format("announces {} bytes, above the limit of {}. Raise max_bytes if that is what it should hold; "
                        "otherwise its header is damaged.",
                        announced, max_bytes));
   }
   if (*bytes > source.at_most()) {
-    refuse(source, fmt::format("announces {} = {} bytes, but at most {} can follow. It is cut short, or its header is "
-                               "damaged; fetch it again.",
-                               announced, *bytes, source.at_most()));
+    refuse(source.name(),
+           fmt::format("announces {} = {} bytes, but at most {} can follow. It is cut short, or its header is "
+                       "damaged; fetch it again.",
+                       announced, *bytes, source.at_most()));
   }
   return *bytes;
 }
@@ -124,7 +122,7 @@ std::vector<std::byte> read_elements(ByteSource& source, std::uint64_t count) {
     bytes.resize(start + chunk);
     const std::size_t arrived = source.read(std::span(bytes).subspan(start));
     if (arrived < chunk) {
-      refuse(source,
+      refuse(source.name(),
              fmt::format("ends after {} of {} elements. It is cut short; fetch it again.", start + arrived, count));
     }
   }
@@ -140,7 +138,7 @@ IdxArray parse_idx(ByteSource& source, std::uint64_t max_bytes) {
   // One byte more than there should be; for a gzip stream this also verifies its checksum.
   std::array<std::byte, 1> extra = {};
   if (source.read(extra) != 0) {
-    refuse(source,
+    refuse(source.name(),
            fmt::format("goes on after its {} elements ({}). Its header is damaged, or other bytes were appended; "
                        "fetch it again.",
                        array.bytes.size(), fmt::join(array.sizes, " x ")));

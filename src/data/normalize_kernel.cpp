@@ -20,7 +20,7 @@ HWY_INLINE void scale_lanes(D d, const std::uint8_t* HWY_RESTRICT bytes, float s
   hn::StoreU(hn::Add(hn::Mul(wide, hn::Set(d, scale)), hn::Set(d, shift)), d, values);
 }
 
-void ScaleBytes(const std::uint8_t* bytes, std::size_t count, float scale, float shift, float* values) {
+void scale_bytes(const std::uint8_t* bytes, std::size_t count, float scale, float shift, float* values) {
   const hn::ScalableTag<float> vectors;
   const hn::CappedTag<float, 1> one;
   const std::size_t lanes = hn::Lanes(vectors);
@@ -34,10 +34,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace brigade::data {
-HWY_EXPORT(ScaleBytes);
+HWY_EXPORT(scale_bytes);
 
 void kernels::scale_bytes(const std::uint8_t* bytes, std::size_t count, float scale, float shift, float* values) {
-  HWY_DYNAMIC_DISPATCH(ScaleBytes)(bytes, count, scale, shift, values);
+  HWY_DYNAMIC_DISPATCH(scale_bytes)(bytes, count, scale, shift, values);
 }
 
 }  // namespace brigade::data

@@ -29,7 +29,7 @@ HWY_INLINE void update_lanes(D d, const SgdFactors& f, float* HWY_RESTRICT param
   hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, f.learning_rate), g)), d, parameters);
 }
 
-void Sgd(const SgdFactors& factors, std::size_t count, float* parameters, const float* gradient, float* velocity) {
+void sgd(const SgdFactors& factors, std::size_t count, float* parameters, const float* gradient, float* velocity) {
   const hn::ScalableTag<float> vectors;
   const hn::CappedTag<float, 1> one;
   const auto velocity_at = [velocity](std::size_t i) { return velocity == nullptr ? nullptr : velocity + i; };
@@ -44,11 +44,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace brigade::optim {
-HWY_EXPORT(Sgd);
+HWY_EXPORT(sgd);
 
 void kernels::sgd(const SgdFactors& factors, std::size_t count, float* parameters, const float* gradient,
                   float* velocity) {
-  HWY_DYNAMIC_DISPATCH(Sgd)(factors, count, parameters, gradient, velocity);
+  HWY_DYNAMIC_DISPATCH(sgd)(factors, count, parameters, gradient, velocity);
 }
 
 }  // namespace brigade::optim

@@ -96,37 +96,37 @@ HWY_INLINE void gumbel_of(ThreefryKey key, std::uint64_t first, std::span<T> out
 
 // ---------------------------------------------------------------- what is dispatched
 
-void Bits8(ThreefryKey key, std::uint64_t first, std::span<std::uint8_t> out) {
+void bits8(ThreefryKey key, std::uint64_t first, std::span<std::uint8_t> out) {
   from_words(key, first, out, [](std::uint32_t word) HWY_ATTR { return static_cast<std::uint8_t>(word); });
 }
-void Bits16(ThreefryKey key, std::uint64_t first, std::span<std::uint16_t> out) {
+void bits16(ThreefryKey key, std::uint64_t first, std::span<std::uint16_t> out) {
   from_words(key, first, out, [](std::uint32_t word) HWY_ATTR { return static_cast<std::uint16_t>(word); });
 }
-void Bits32(ThreefryKey key, std::uint64_t first, std::span<std::uint32_t> out) { whole_words(key, first, out); }
-void Bits64(ThreefryKey key, std::uint64_t first, std::span<std::uint64_t> out) { whole_words(key, first, out); }
+void bits32(ThreefryKey key, std::uint64_t first, std::span<std::uint32_t> out) { whole_words(key, first, out); }
+void bits64(ThreefryKey key, std::uint64_t first, std::span<std::uint64_t> out) { whole_words(key, first, out); }
 
-void Uniform32(ThreefryKey key, std::uint64_t first, Interval<float> interval, std::span<float> out) {
+void uniform32(ThreefryKey key, std::uint64_t first, Interval<float> interval, std::span<float> out) {
   uniform_of(key, first, interval, out);
 }
-void Uniform64(ThreefryKey key, std::uint64_t first, Interval<double> interval, std::span<double> out) {
+void uniform64(ThreefryKey key, std::uint64_t first, Interval<double> interval, std::span<double> out) {
   uniform_of(key, first, interval, out);
 }
-void Normal32(ThreefryKey key, std::uint64_t first, const Normal<float>& normal, std::span<float> out) {
+void normal32(ThreefryKey key, std::uint64_t first, const Normal<float>& normal, std::span<float> out) {
   normal_of(key, first, normal, out);
 }
-void Normal64(ThreefryKey key, std::uint64_t first, const Normal<double>& normal, std::span<double> out) {
+void normal64(ThreefryKey key, std::uint64_t first, const Normal<double>& normal, std::span<double> out) {
   normal_of(key, first, normal, out);
 }
-void Exponential32(ThreefryKey key, std::uint64_t first, std::span<float> out) { exponential_of(key, first, out); }
-void Exponential64(ThreefryKey key, std::uint64_t first, std::span<double> out) { exponential_of(key, first, out); }
-void Gumbel32(ThreefryKey key, std::uint64_t first, std::span<float> out) { gumbel_of(key, first, out); }
-void Gumbel64(ThreefryKey key, std::uint64_t first, std::span<double> out) { gumbel_of(key, first, out); }
+void exponential32(ThreefryKey key, std::uint64_t first, std::span<float> out) { exponential_of(key, first, out); }
+void exponential64(ThreefryKey key, std::uint64_t first, std::span<double> out) { exponential_of(key, first, out); }
+void gumbel32(ThreefryKey key, std::uint64_t first, std::span<float> out) { gumbel_of(key, first, out); }
+void gumbel64(ThreefryKey key, std::uint64_t first, std::span<double> out) { gumbel_of(key, first, out); }
 
-void Bernoulli(ThreefryKey key, std::uint64_t first, std::uint32_t threshold, std::span<bool> out) {
+void bernoulli(ThreefryKey key, std::uint64_t first, std::uint32_t threshold, std::span<bool> out) {
   from_words(key, first, out, [threshold](std::uint32_t word) HWY_ATTR { return (word >> 9) < threshold; });
 }
 
-void RandInt(std::uint64_t first, const IntegerRange& range, std::span<std::int32_t> out) {
+void randint(std::uint64_t first, const IntegerRange& range, std::span<std::int32_t> out) {
   draw(first, out, [&](std::uint64_t at, std::size_t count, std::int32_t* to) HWY_ATTR {
     HWY_ALIGN std::uint32_t high[kBlock];
     HWY_ALIGN std::uint32_t low[kBlock];
@@ -148,64 +148,64 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace brigade::random {
 
-HWY_EXPORT(Bits8);
-HWY_EXPORT(Bits16);
-HWY_EXPORT(Bits32);
-HWY_EXPORT(Bits64);
-HWY_EXPORT(Uniform32);
-HWY_EXPORT(Uniform64);
-HWY_EXPORT(Normal32);
-HWY_EXPORT(Normal64);
-HWY_EXPORT(Exponential32);
-HWY_EXPORT(Exponential64);
-HWY_EXPORT(Gumbel32);
-HWY_EXPORT(Gumbel64);
-HWY_EXPORT(Bernoulli);
-HWY_EXPORT(RandInt);
+HWY_EXPORT(bits8);
+HWY_EXPORT(bits16);
+HWY_EXPORT(bits32);
+HWY_EXPORT(bits64);
+HWY_EXPORT(uniform32);
+HWY_EXPORT(uniform64);
+HWY_EXPORT(normal32);
+HWY_EXPORT(normal64);
+HWY_EXPORT(exponential32);
+HWY_EXPORT(exponential64);
+HWY_EXPORT(gumbel32);
+HWY_EXPORT(gumbel64);
+HWY_EXPORT(bernoulli);
+HWY_EXPORT(randint);
 
 namespace kernels {
 
 void bits(ThreefryKey key, std::uint64_t first, std::span<std::uint8_t> out) {
-  HWY_DYNAMIC_DISPATCH(Bits8)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(bits8)(key, first, out);
 }
 void bits(ThreefryKey key, std::uint64_t first, std::span<std::uint16_t> out) {
-  HWY_DYNAMIC_DISPATCH(Bits16)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(bits16)(key, first, out);
 }
 void bits(ThreefryKey key, std::uint64_t first, std::span<std::uint32_t> out) {
-  HWY_DYNAMIC_DISPATCH(Bits32)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(bits32)(key, first, out);
 }
 void bits(ThreefryKey key, std::uint64_t first, std::span<std::uint64_t> out) {
-  HWY_DYNAMIC_DISPATCH(Bits64)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(bits64)(key, first, out);
 }
 void uniform(ThreefryKey key, std::uint64_t first, Interval<float> interval, std::span<float> out) {
-  HWY_DYNAMIC_DISPATCH(Uniform32)(key, first, interval, out);
+  HWY_DYNAMIC_DISPATCH(uniform32)(key, first, interval, out);
 }
 void uniform(ThreefryKey key, std::uint64_t first, Interval<double> interval, std::span<double> out) {
-  HWY_DYNAMIC_DISPATCH(Uniform64)(key, first, interval, out);
+  HWY_DYNAMIC_DISPATCH(uniform64)(key, first, interval, out);
 }
 void normal(ThreefryKey key, std::uint64_t first, const Normal<float>& normal, std::span<float> out) {
-  HWY_DYNAMIC_DISPATCH(Normal32)(key, first, normal, out);
+  HWY_DYNAMIC_DISPATCH(normal32)(key, first, normal, out);
 }
 void normal(ThreefryKey key, std::uint64_t first, const Normal<double>& normal, std::span<double> out) {
-  HWY_DYNAMIC_DISPATCH(Normal64)(key, first, normal, out);
+  HWY_DYNAMIC_DISPATCH(normal64)(key, first, normal, out);
 }
 void exponential(ThreefryKey key, std::uint64_t first, std::span<float> out) {
-  HWY_DYNAMIC_DISPATCH(Exponential32)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(exponential32)(key, first, out);
 }
 void exponential(ThreefryKey key, std::uint64_t first, std::span<double> out) {
-  HWY_DYNAMIC_DISPATCH(Exponential64)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(exponential64)(key, first, out);
 }
 void gumbel(ThreefryKey key, std::uint64_t first, std::span<float> out) {
-  HWY_DYNAMIC_DISPATCH(Gumbel32)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(gumbel32)(key, first, out);
 }
 void gumbel(ThreefryKey key, std::uint64_t first, std::span<double> out) {
-  HWY_DYNAMIC_DISPATCH(Gumbel64)(key, first, out);
+  HWY_DYNAMIC_DISPATCH(gumbel64)(key, first, out);
 }
 void bernoulli(ThreefryKey key, std::uint64_t first, std::uint32_t threshold, std::span<bool> out) {
-  HWY_DYNAMIC_DISPATCH(Bernoulli)(key, first, threshold, out);
+  HWY_DYNAMIC_DISPATCH(bernoulli)(key, first, threshold, out);
 }
 void randint(std::uint64_t first, const IntegerRange& range, std::span<std::int32_t> out) {
-  HWY_DYNAMIC_DISPATCH(RandInt)(first, range, out);
+  HWY_DYNAMIC_DISPATCH(randint)(first, range, out);
 }
 
 }  // namespace kernels

@@ -25,8 +25,10 @@ Environment read(const std::map<std::string, std::string>& variables) {
 TEST(Environment, HasDefaultsWhenNothingIsSet) {
   const Environment e = read({});
   EXPECT_FALSE(e.cpu_devices);
+  EXPECT_FALSE(e.intra_op_threads);
   EXPECT_FALSE(e.pin_threads);
   EXPECT_EQ(e.deadline, std::chrono::seconds(60));
+  EXPECT_EQ(e.log_level, "warn");
 }
 
 TEST(Environment, ReadsEveryVariable) {
@@ -52,6 +54,12 @@ TEST(Environment, RefusesWhatCannotBeUsedAndSaysWhatCan) {
         },
         ThrowsMessage<EnvironmentError>(
             AllOf(HasSubstr("BRIGADE_CPU_DEVICES=\"" + value + "\""), HasSubstr("a whole number from 1 to 1024"))));
+    EXPECT_THAT(
+        [&] {
+          read({{"BRIGADE_INTRA_OP_THREADS", value}});
+        },
+        ThrowsMessage<EnvironmentError>(AllOf(HasSubstr("BRIGADE_INTRA_OP_THREADS=\"" + value + "\""),
+                                              HasSubstr("a whole number from 1 to 1024"))));
   }
   EXPECT_THROW(read({{"BRIGADE_DEADLINE", "nan"}}), EnvironmentError);
   EXPECT_THROW(read({{"BRIGADE_DEADLINE", "0"}}), EnvironmentError);

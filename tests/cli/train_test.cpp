@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "support/process.h"
@@ -103,15 +104,92 @@ TEST(TrainCommand, PrintsPlainLinesAndATableWhereThereIsNoTerminal) {
   EXPECT_THAT(quiet.out, AllOf(Not(HasSubstr("step 3/3")), HasSubstr("test accuracy")));
 }
 
+TEST(TrainCommand, PrintsOnlyTheEndOfJsonWhenQuiet) {
+  const auto events = train({"--quiet", "--max-steps", "3", "--devices", "2"});
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["event"], "end");
+  EXPECT_EQ(events[0]["steps"], 3);
+}
+
+TEST(TrainCommand, RenewsOneLineThatFitsTheTerminalAndEndsWithTheTable) {
+  for (const unsigned short columns : {80, 50}) {
+    SCOPED_TRACE(columns);
+    const Finished ran =
+        run_process({BRIGADE_PROGRAM, "train", "--epochs", "1", "--devices", "2"}, {}, Terminal{.columns = columns});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const std::string renewal = "\r\033[K";
+    int lines = 0;
+    std::size_t end = 0;
+    for (std::size_t at = ran.out.find(renewal); at != std::string::npos; at = ran.out.find(renewal, end)) {
+      const std::size_t start = at + renewal.size();
+      end = ran.out.find_first_of("\r\n", start);
+      ASSERT_NE(end, std::string::npos);
+      EXPECT_LT(end - start, columns) << ran.out.substr(start, end - start);
+      EXPECT_THAT(ran.out.substr(start, end - start), AllOf(HasSubstr("step "), HasSubstr("loss "), HasSubstr("left")));
+      ++lines;
+    }
+    EXPECT_GE(lines, 2);
+    EXPECT_THAT(ran.out.substr(end), AllOf(HasSubstr("test accuracy"), HasSubstr("cpu:1")));
+    EXPECT_THAT(ran.out, HasSubstr("step 469/469"));
+  }
+}
+
+// The number that the first group of `pattern` finds.
+int number_in(const std::string& text, const std::string& pattern) {
+  std::smatch match;
+  EXPECT_TRUE(std::regex_search(text, match, std::regex(pattern))) << text;
+  return match.empty() ? -1 : std::stoi(match[1]);
+}
+
 TEST(TrainCommand, StopsAtALossThatIsNotFiniteWithStepDeviceAndAdvice) {
   const Finished ran =
       run_process({BRIGADE_PROGRAM, "train", "--lr", "100000", "--devices", "2", "--max-steps", "300", "--json"});
   EXPECT_EQ(ran.code, 4);
-  EXPECT_THAT(ran.err,
-              AllOf(HasSubstr("the loss became"), HasSubstr("in step "), HasSubstr("device "), HasSubstr("try --lr")));
+  const int step = number_in(ran.err,
+                             "the loss became (?:-?nan|inf) in step ([0-9]+), at learning rate [0-9.e+]+\\. "
+                             ".*try --lr .* \\(axis \"devices\", device [01]\\)\n");
+  // For people steps count from 1: those before it were completed, and are numbered from 0 in the JSON.
+  EXPECT_EQ(events_of(ran.out).back()["step"], step - 2);
+}
+
+TEST(TrainCommand, StopsAtAnUpdateThatRuinsTheParametersInTheLastStep) {
+  const Finished ran = run_process({BRIGADE_PROGRAM, "train", "--lr", "1e38", "--devices", "2", "--max-steps", "1"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_EQ(number_in(ran.err,
+                      "the loss became (?:-?nan|inf) on the test images, after step ([0-9]+)\\. "
+                      ".*try --lr .* \\(axis \"devices\", device [01]\\)\n"),
+            1);
 }
 
 TEST(TrainCommand, FinishesTheStepAndPrintsTheTableOnCtrlC) {
+  // Batches so large that an epoch, which ends with a line, takes a moment.
+  Process process({BRIGADE_PROGRAM, "train", "--devices", "2", "--per-device-batch", "2048", "--epochs", "1000"});
+  for (std::optional<std::string> line; (line = process.read_line());) {
+    if (line->rfind("step ", 0) == 0) break;
+  }
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130);
+  const int done = number_in(process.out(), "Interrupted after step ([0-9]+) of 15000\\.\n");
+  EXPECT_GE(done, 15);
+  EXPECT_LT(done, 15'000);
+  EXPECT_THAT(process.out(), AllOf(HasSubstr("test accuracy"), HasSubstr("of 10,000"), HasSubstr("cpu:1")));
+}
+
+TEST(TrainCommand, EndsWithTheSameCodeWhenCtrlCComesDuringTheEvaluation) {
+  Process process({BRIGADE_PROGRAM, "train", "--json", "--model", "cnn", "--max-steps", "1", "--devices", "2"});
+  for (std::optional<std::string> line; (line = process.read_line());) {
+    if (json::parse(*line)["event"] == "step") break;
+  }
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130);
+  const json end = events_of(process.out()).back();
+  EXPECT_EQ(end["event"], "end");
+  EXPECT_EQ(end["interrupted"], true);
+  EXPECT_EQ(end["steps"], 1);
+  EXPECT_EQ(end["test_rows"], 10'000);
+}
+
+TEST(TrainCommand, EndsItsJsonWithTheTableOnCtrlC) {
   Process process({BRIGADE_PROGRAM, "train", "--json", "--epochs", "1000"});
   for (std::optional<std::string> line; (line = process.read_line());) {
     if (json::parse(*line)["event"] == "step") break;

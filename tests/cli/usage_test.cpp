@@ -2,10 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "data/idx_files.h"
 #include "support/process.h"
+#include "support/temporary_folder.h"
 
 namespace brigade {
 namespace {
@@ -59,8 +58,8 @@ TEST(Usage, DevicesThatAreZeroNegativeOrNoNumberAreRefused) {
 }
 
 TEST(Usage, NumbersOutOfRangeAreRefusedByName) {
-  for (const std::string option :
-       {"--per-device-batch=0", "--epochs=0", "--max-steps=-1", "--lr=0", "--lr=-0.1", "--momentum=1.5", "--seed=x"}) {
+  for (const std::string option : {"--per-device-batch=0", "--epochs=0", "--max-steps=-1", "--lr=0", "--lr=-0.1",
+                                   "--momentum=1.5", "--seed=x", "--seed=-1", "--seed=4294967296"}) {
     const Finished ran = brigade_program({"train", option});
     EXPECT_EQ(ran.code, 2) << option;
     EXPECT_THAT(ran.err, HasSubstr(option.substr(0, option.find('='))));
@@ -68,24 +67,34 @@ TEST(Usage, NumbersOutOfRangeAreRefusedByName) {
 }
 
 TEST(Usage, MissingDataNamesFileFolderAndPackage) {
-  const auto folder = std::filesystem::temp_directory_path() / "brigade-no-data";
-  std::filesystem::create_directories(folder);
-  const Finished ran = brigade_program({"train", "--data", folder.string()});
+  const TemporaryFolder folder;
+  const Finished ran = brigade_program({"train", "--data", folder.path().string()});
   EXPECT_EQ(ran.code, 3);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("train-images-idx3-ubyte"), HasSubstr(folder.string()),
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("train-images-idx3-ubyte"), HasSubstr(folder.path().string()),
                              HasSubstr("dataset-fashion-mnist")));
 }
 
 TEST(Usage, CorruptDataIsRefused) {
-  const auto folder = std::filesystem::temp_directory_path() / "brigade-bad-data";
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   for (const std::string name :
        {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
-    std::ofstream(folder / name) << "not an IDX file";
+    folder.write_text(name, "not an IDX file");
   }
-  const Finished ran = brigade_program({"train", "--data", folder.string()});
+  const Finished ran = brigade_program({"train", "--data", folder.path().string()});
   EXPECT_EQ(ran.code, 3);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr((folder / "t").string()), HasSubstr("IDX")));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr((folder.path() / "t").string()), HasSubstr("IDX")));
+}
+
+TEST(Usage, ImagesOfAnotherSizeAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("train-images-idx3-ubyte", data::idx_file({6, 28, 28}));
+  folder.write("train-labels-idx1-ubyte", data::idx_file({6}, 10));
+  const auto smaller = folder.write("t10k-images-idx3-ubyte", data::idx_file({4, 14, 14}));
+  folder.write("t10k-labels-idx1-ubyte", data::idx_file({4}, 10));
+  const Finished ran = brigade_program({"train", "--data", folder.path().string()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, HasSubstr(smaller.string() + ": holds images of 14 x 14, where those of Fashion-MNIST and "
+                                                    "MNIST are 28 x 28"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "brigade/base/error.h"
 #include "data/idx_files.h"
 #include "support/errors.h"
@@ -10,9 +12,10 @@
 namespace brigade::data {
 namespace {
 
-void write_part(const TemporaryFolder& folder, const std::string& part, std::uint32_t rows, const std::string& suffix) {
+void write_part(const TemporaryFolder& folder, const std::string& part, std::uint32_t rows, const std::string& suffix,
+                std::uint32_t side = 28) {
   const auto packed = [&](const Bytes& bytes) { return suffix.empty() ? bytes : gzip(bytes); };
-  folder.write(part + "-images-idx3-ubyte" + suffix, packed(idx_file({rows, 2, 3})));
+  folder.write(part + "-images-idx3-ubyte" + suffix, packed(idx_file({rows, side, side})));
   folder.write(part + "-labels-idx1-ubyte" + suffix, packed(idx_file({rows}, 10)));
 }
 
@@ -52,6 +55,14 @@ TEST(FashionMnist, SaysWhichFileIsMissingWhereAndHowToGetIt) {
   write_part(folder, "train", 6, ".gz");
   expect_error<DataError>([&] { fashion_mnist(folder.path()); }, {"t10k-images-idx3-ubyte.gz", folder.path().string(),
                                                                   "apt-get install dataset-fashion-mnist"});
+}
+
+TEST(FashionMnist, RefusesImagesOfAnotherSizeAndNamesTheirFile) {
+  const TemporaryFolder folder;
+  write_part(folder, "train", 6, "");
+  write_part(folder, "t10k", 4, "", 14);
+  expect_error<DataError>([&] { fashion_mnist(folder.path()); },
+                          {(folder.path() / "t10k-images-idx3-ubyte").string(), "images of 14 x 14", "28 x 28"});
 }
 
 }  // namespace

@@ -1,18 +1,18 @@
 // Writes IDX files for tests, good ones and parts of bad ones.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "support/temporary_folder.h"
 
 namespace brigade::data {
 
@@ -46,10 +46,10 @@ inline Bytes gzip(const Bytes& plain) {
   stream.next_out = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_out = static_cast<uInt>(packed.size());
   const int result = deflate(&stream, Z_FINISH);
-  packed.resize(packed.size() - stream.avail_out);
+  const auto end = packed.end() - static_cast<std::ptrdiff_t>(stream.avail_out);
   deflateEnd(&stream);
   if (result != Z_STREAM_END) throw std::runtime_error("zlib");
-  return packed;
+  return Bytes(packed.begin(), end);
 }
 
 inline Bytes read_file(const std::filesystem::path& path) {
@@ -58,32 +58,5 @@ inline Bytes read_file(const std::filesystem::path& path) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
   return Bytes(begin, begin + text.size());
 }
-
-// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "brigade-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
-  std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
-    std::ofstream file(path_ / name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return path_ / name;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace brigade::data

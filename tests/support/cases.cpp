@@ -1,10 +1,8 @@
 #include "support/cases.h"
 
 #include <complex>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -34,14 +32,6 @@ at::Tensor filled_complex(const nlohmann::json& data, at::IntArrayRef shape, at:
 }
 
 }  // namespace
-
-nlohmann::json load(const std::string& name) {
-  const char* folder = std::getenv("BRIGADE_CASES");
-  const auto path = std::filesystem::path(folder != nullptr && *folder != '\0' ? folder : BRIGADE_TEST_CASES) / name;
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read the recorded cases in " + path.string());
-  return nlohmann::json::parse(file);
-}
 
 at::Tensor tensor_of(const nlohmann::json& array) {
   const auto dtype = array.at("dtype").get<std::string>();

@@ -1,10 +1,12 @@
 #include "process.h"
 
+#include <pty.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -20,12 +22,22 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
+// Descriptors to read from and to write to.
+bool open_ends(int (&ends)[2], std::optional<Terminal> terminal) {
+  if (!terminal) return pipe(ends) == 0;
+  const winsize size = {.ws_row = 24, .ws_col = terminal->columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  return openpty(&ends[0], &ends[1], nullptr, nullptr, &size) == 0;
+}
+
 }  // namespace
 
-Process::Process(const std::vector<std::string>& argv, const std::vector<std::string>& environment)
+Process::Process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                 std::optional<Terminal> terminal)
     : stderr_(std::tmpfile()) {
   int ends[2];
-  if (stderr_ == nullptr || pipe(ends) != 0) throw std::runtime_error("cannot make a pipe or a temporary file");
+  if (stderr_ == nullptr || !open_ends(ends, terminal)) {
+    throw std::runtime_error("cannot make a pipe, a terminal or a temporary file");
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -84,8 +96,9 @@ std::string Process::err() const {
   return text;
 }
 
-Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment) {
-  Process process(argv, environment);
+Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                     std::optional<Terminal> terminal) {
+  Process process(argv, environment, terminal);
   const int code = process.wait();
   return {code, process.out(), process.err()};
 }

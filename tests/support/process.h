@@ -10,10 +10,16 @@
 
 namespace brigade {
 
+// A terminal of this width as the program's standard output, in place of a pipe.
+struct Terminal {
+  unsigned short columns = 80;
+};
+
 class Process {
  public:
   // Starts argv[0], by its path. `environment` entries such as "NAME=value" are added to this process's own.
-  explicit Process(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {});
+  explicit Process(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {},
+                   std::optional<Terminal> terminal = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -42,6 +48,7 @@ struct Finished {
   std::string err;
 };
 
-Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {});
+Finished run_process(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {},
+                     std::optional<Terminal> terminal = {});
 
 }  // namespace brigade

@@ -17,7 +17,8 @@ inline constexpr double kFashionMnistStd = 0.3530;
 
 // Reads train-images-idx3-ubyte, train-labels-idx1-ubyte and the two files of t10k, each plain or with .gz, from
 // `folder`, by default the one of Debian's package dataset-fashion-mnist. MNIST's own files have these names and are
-// read as well. Throws DataError when a file is missing or as idx() does.
+// read as well. Throws DataError when a file is missing, when its images are not
+// 28 x 28, or as idx() does.
 Splits fashion_mnist(const std::filesystem::path& folder = {});
 
 }  // namespace brigade::data
