@@ -122,7 +122,7 @@ int threads_of_this_process() {
 TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHangNorLeakThreads) {
   // Position to throw at, or none, and the collective before which it throws, drawn anew for every call.
   std::mt19937 draw(7);
-  std::int64_t thrower = 0;
+  std::int64_t thrower = -1;
   int before = 0;
   const auto f = pmap(
       [&](torch::Tensor x) {

@@ -17,7 +17,7 @@ struct BlasInfo {
 
 BlasInfo blas_info();
 
-// Median GFLOP/s of a 256 x 256 x 256 float product on the calling thread, over about 20 ms.
+// Best GFLOP/s of a 256 x 256 x 256 float product on the calling thread, over about 20 ms.
 double measure_blas_gflops();
 
 // Limits the BLAS to one thread for the whole process. Its pool is shared, so devices that left it several threads

@@ -62,8 +62,8 @@ concept Leaf = TensorLeaf<T> || NumberLeaf<T>;
 
 template <class T>
 concept StaticValue = std::is_enum_v<T> || std::same_as<T, std::string> || std::same_as<T, std::string_view> ||
-    std::same_as<T, const char*> || std::same_as<T, std::monostate> ||
-                      std::same_as<T, std::vector<bool>> || is_static<T>;
+    std::same_as<T, const char*> || std::same_as<T, std::monostate> || std::same_as<T, std::vector<bool>> ||
+    is_static<T>;
 
 template <class T>
 concept VectorNode = detail::is_instance<T, std::vector> && !StaticValue<T>;

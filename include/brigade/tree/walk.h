@@ -65,7 +65,8 @@ void walk(Path& path, Visit& visit, First& first, Rest&... rest) {
   if constexpr (StaticValue<Node>) {
     return;
   } else if constexpr (Leaf<Node>) {
-    static_assert((Leaf<std::remove_const_t<Rest>> && ...), "these trees differ: one has a leaf where another has a node");
+    static_assert((Leaf<std::remove_const_t<Rest>> && ...),
+                  "these trees differ: one has a leaf where another has a node");
     visit(static_cast<const Path&>(path), first, rest...);
   } else if constexpr (FixedNode<Node>) {
     static_assert(((detail::child_count<Node>() == detail::child_count<std::remove_const_t<Rest>>()) && ...),
