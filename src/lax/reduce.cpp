@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "brigade/base/error.h"
 #include "brigade/lax/collectives.h"
 #include "linear_node.h"
@@ -25,12 +27,14 @@ bool is_ours_alone(const at::Tensor& tensor) {
          tensor.storage().resizable() && !tensor.requires_grad();
 }
 
-// What travels for `tensor`: plain, of a dtype that the kernels take, complex numbers as pairs of real ones.
-at::Tensor reducible(const at::Tensor& tensor, const char* name, comm::Reduction reduction, const AxisPlace& place,
-                     Site site) {
+// What travels for `tensor`: plain, of a dtype that the kernels take (or `as`, if given), complex numbers as pairs of real ones.
+at::Tensor reducible(const at::Tensor& tensor, const char* name, comm::Reduction reduction,
+                     std::optional<at::ScalarType> as, const AxisPlace& place, Site site) {
   const at::Tensor data = plain(tensor, name, place, site);
-  if (!data.is_complex())
-    return data.scalar_type() == reduced_as(data.scalar_type()) ? data : data.to(reduced_as(data.scalar_type()));
+  if (!data.is_complex()) {
+    const at::ScalarType type = as.value_or(reduced_as(data.scalar_type()));
+    return data.scalar_type() == type ? data : data.to(type);
+  }
   if (reduction.op == ReduceOp::kSum) return at::view_as_real(data);
   throw InvalidArgument(fmt::format("{} of complex numbers, which have no order: reduce .abs() instead", name),
                         {.axis = place.axis->name(), .device = place.position, .site = site});
@@ -39,7 +43,7 @@ at::Tensor reducible(const at::Tensor& tensor, const char* name, comm::Reduction
 // Reduces all tensors in one meeting. Results are contiguous, have no graph, and are no views. They take the memory of
 // tensors that nobody else holds, else their own.
 Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& place, const Tensors& tensors,
-               std::string_view tag, Site site) {
+               std::string_view tag, Site site, std::optional<at::ScalarType> as = std::nullopt) {
   Tensors inputs, results;
   std::vector<comm::Piece> pieces;
   inputs.reserve(tensors.size());
@@ -47,12 +51,11 @@ Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& pla
   pieces.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) {
     const bool alone = is_ours_alone(tensor);
-    const at::Tensor& in = inputs.emplace_back(reducible(tensor, name, reduction, place, site));
-    const bool reuse = alone && in.data_ptr() == tensor.data_ptr();
-    const bool complex = tensor.is_complex();
-    results.push_back(
-        reuse ? tensor : at::empty(complex ? tensor.sizes() : in.sizes(), complex ? tensor.options() : in.options()));
-    pieces.push_back(piece(in, complex ? at::view_as_real(results.back()) : results.back(), tensor));
+    const at::Tensor& in = inputs.emplace_back(reducible(tensor, name, reduction, as, place, site));
+    const bool reuse = alone && tensor.numel() > 0 && in.data_ptr() == tensor.data_ptr();
+    const at::Tensor& like = tensor.is_complex() ? tensor : in;
+    results.push_back(reuse ? tensor : at::empty(like.sizes(), like.options()));
+    pieces.push_back(piece(in, tensor.is_complex() ? at::view_as_real(results.back()) : results.back(), tensor));
   }
   place.group().all_reduce(reduction, pieces, {.tag = tag, .site = site});
   return results;
@@ -81,7 +84,6 @@ Tensors extreme(const char* name, ReduceOp op, const AxisPlace& place, const Ten
   return results;
 }
 
-// Integers whose mean is taken are summed as int64, which no number of devices overflows but for int64 itself.
 struct Split {
   std::vector<at::ScalarType> types;  // of all tensors, in order
   Tensors floating, integral;
@@ -92,7 +94,7 @@ Split split_by_kind(Tensors tensors) {
   for (at::Tensor& tensor : tensors) {
     const at::ScalarType type = split.types.emplace_back(tensor.scalar_type());
     if (at::isIntegralType(type, /*includeBool=*/true)) {
-      split.integral.push_back(tensor.to(at::kLong));
+      split.integral.push_back(std::move(tensor));
     } else {
       split.floating.push_back(std::move(tensor));
     }
@@ -123,7 +125,10 @@ Tensors mean_tagged(const AxisPlace& place, Tensors tensors, std::string_view ta
   if (!split.floating.empty()) {
     means = reduce("pmean", {.op = ReduceOp::kSum, .divisor = count}, place, split.floating, tag, site);
   }
-  if (!split.integral.empty()) sums = reduce("pmean", {.op = ReduceOp::kSum}, place, split.integral, tag, site);
+  // As int64, which no number of devices overflows but for int64 itself.
+  if (!split.integral.empty()) {
+    sums = reduce("pmean", {.op = ReduceOp::kSum}, place, split.integral, tag, site, at::kLong);
+  }
 
   Tensors results;
   auto next_mean = means.begin(), next_sum = sums.begin();

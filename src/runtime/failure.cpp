@@ -40,7 +40,7 @@ void log_report(const FailureReport& failed) {
   std::string same;
   for (std::size_t i = 1; i < failed.failures.size(); ++i) {
     const auto& other = failed.failures[i];
-    if (other.type == first.type) {
+    if (other.type == first.type && other.message == first.message) {
       same += fmt::format("{}{}", same.empty() ? "" : ", ", other.position);
     } else {
       text += fmt::format("; position {} threw {}: {}", other.position, other.type, other.message);
@@ -103,8 +103,8 @@ void Failures::rethrow(const Axis& axis, std::source_location site) {
     if (!failed.failures.empty()) log_report(failed);
     const std::lock_guard lock(report_mutex);
     report = std::move(failed);
-  } catch (const std::bad_alloc&) {
-    // Then there is no report.
+  } catch (...) {
+    // Then there is no report. Whatever went wrong in making it must not take the place of the body's exception.
   }
   entries_.clear();
   std::rethrow_exception(primary);

@@ -55,10 +55,12 @@ void set_thread_intra_op(int threads) {
 }
 
 // A thread that cannot be pinned computes all the same.
-void pin_thread(int processor) noexcept {
+void pin_thread(const Device& device) noexcept {
+  static const std::vector<int> processors = allowed_processors();
+  if (processors.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(processor, &set);
+  CPU_SET(processors[static_cast<std::size_t>(device.index) % processors.size()], &set);
   sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -72,11 +74,9 @@ Runtime& Runtime::instance() {
 
 Runtime::Runtime() : cores_(usable_cores()) {
   const Environment& settings = environment();
-  int count = 0;
-  {
-    const std::lock_guard lock(choice_mutex);
-    count = chosen_devices > 0 ? chosen_devices : settings.cpu_devices.value_or(cores_);
-  }
+  // Until the devices exist or failed to, nobody else chooses.
+  const std::lock_guard lock(choice_mutex);
+  const int count = chosen_devices > 0 ? chosen_devices : settings.cpu_devices.value_or(cores_);
   intra_op_threads_ = settings.intra_op_threads.value_or(std::max(1, cores_ / count));
 
   keep_large_allocations();
@@ -95,26 +95,22 @@ Runtime::Runtime() : cores_(usable_cores()) {
       throw_too_few_threads(index, count, error);
     }
   }
-  {
-    const std::lock_guard lock(choice_mutex);
-    devices_exist = true;
-    chosen_devices = count;
-  }
+  devices_exist = true;
+  chosen_devices = count;
   log::debug(fmt::format("{} CPU devices on {} cores, {} threads inside operators", count, cores_, intra_op_threads_));
 }
 
 void Runtime::become(const Device& device, int threads) noexcept {
   set_thread_intra_op(threads);
-  static const std::vector<int> processors = allowed_processors();
-  if (environment().pin_threads && !processors.empty()) {
-    pin_thread(processors[static_cast<std::size_t>(device.index) % processors.size()]);
-  }
+  if (environment().pin_threads) pin_thread(device);
 }
 
 Runtime::Borrowed::Borrowed(Runtime& runtime, const Device& device) noexcept
     : intra_op_threads_(at::get_num_threads()), pinned_(environment().pin_threads) {
+  set_thread_intra_op(runtime.intra_op_threads());
+  // Not without knowing what to give back.
   if (pinned_) pinned_ = sched_getaffinity(0, sizeof affinity_, &affinity_) == 0;
-  become(device, runtime.intra_op_threads());
+  if (pinned_) pin_thread(device);
 }
 
 Runtime::Borrowed::~Borrowed() {

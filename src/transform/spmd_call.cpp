@@ -26,8 +26,9 @@ at::Tensor Input::at(int position) const {
 }
 
 at::Tensor Input::constant_at(int position) const {
+  // A slice is a handle of its own already; others would let the body change the caller's.
   at::Tensor value = at(position);
-  return value.requires_grad() ? value.detach() : value;
+  return dim_ && !value.requires_grad() ? value : value.detach();
 }
 
 bool Input::requires_grad() const {

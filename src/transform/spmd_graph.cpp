@@ -40,8 +40,12 @@ void refuse_captured(const Axis& axis, int position, const std::vector<at::Tenso
   const auto visit = [&](const torch::autograd::Node* node) {
     if (node != nullptr && seen.insert(node).second) next.push_back(node);
   };
+  // The others hang on these; the end of a leaf is held by nobody else.
+  std::vector<std::shared_ptr<torch::autograd::Node>> roots;
   for (const at::Tensor& result : results) {
-    if (is_differentiable(result)) visit(torch::autograd::impl::gradient_edge(result).function.get());
+    if (!is_differentiable(result)) continue;
+    roots.push_back(torch::autograd::impl::gradient_edge(result).function);
+    visit(roots.back().get());
   }
   while (!next.empty()) {
     const torch::autograd::Node* node = next.back();
@@ -53,9 +57,9 @@ void refuse_captured(const Axis& axis, int position, const std::vector<at::Tenso
       continue;
     throw InvalidArgument(
         fmt::format(
-            "a result of the body depends on a tensor of shape {} that requires grad and is not an argument: no "
-            "gradient could reach it. Pass it as an argument (in_axes none gives it whole to every device), or "
-            "detach the result",
+            "a result of the body depends on a tensor of shape {} that requires grad and is not an argument: it was "
+            "captured, or made in the body, and no gradient could reach it. Pass it as an argument (in_axes none "
+            "gives it whole to every device), or detach the result",
             c10::str(end->variable.sizes())),
         {.axis = axis.name(), .device = position});
   }

@@ -98,6 +98,21 @@ TEST(Pmean, OfIntegersDoesNotOverflow) {
   EXPECT_EQ(mapped([](torch::Tensor t) { return lax::pmean(t, "i"); })(x)[0].item<float>(), 2e9F);
 }
 
+TEST(Pmean, OfDifferentIntegerTypesIsAMismatch) {
+  EXPECT_THAT(
+      [] {
+        mapped([](torch::Tensor t) { return lax::pmean(lax::axis_index("i") == 0 ? t : t.to(torch::kLong), "i"); })(
+            torch::ones({2, 1}, torch::kInt));
+      },
+      ThrowsMessage<CollectiveMismatch>(HasSubstr("from Int")));
+}
+
+TEST(Psum, OfAnEmptyTemporaryBoolIsInt32) {
+  const auto out =
+      mapped([](torch::Tensor) { return lax::psum(torch::zeros({0}, torch::kBool), "i"); })(torch::ones({2}));
+  EXPECT_EQ(out[0].scalar_type(), torch::kInt);
+}
+
 TEST(Collectives, TakeViewsEmptyTensorsAndScalars) {
   const torch::Tensor x = torch::arange(24, torch::kFloat).reshape({2, 3, 4}).transpose(1, 2);
   EXPECT_TRUE(torch::equal(mapped([](torch::Tensor t) { return lax::psum(t, "i"); })(x)[1], x.sum(0)));

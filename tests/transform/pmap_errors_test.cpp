@@ -176,6 +176,14 @@ TEST(PmapErrors, AResultThatDependsOnACapturedTensorThatRequiresGrad) {
   };
   expect_refused([&] { grad(lost)(torch::ones({2})); });
   expect_refused([&] { grad([&](const torch::Tensor& v) { return grad(lost)(v).sum(); })(torch::ones({2})); });
+  // A captured leaf as the result itself, and one that only a gradient inside depends on.
+  expect_refused([&] { pmap([&](torch::Tensor) { return w; })(x); });
+  const auto inside = [&](const torch::Tensor& v) {
+    return pmap([&](torch::Tensor t) { return grad([&](const torch::Tensor& u) { return (v * u * u).sum(); })(t); })(x)
+        .stack()
+        .sum();
+  };
+  expect_refused([&] { grad(inside)(torch::ones({2})); });
   // What does not reach a result is nobody's loss.
   EXPECT_NO_THROW(pmap([&](torch::Tensor t) { return t * w.detach(); })(x));
 }

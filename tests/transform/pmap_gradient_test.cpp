@@ -1,6 +1,7 @@
 // Gradients inside bodies, through collectives, and through pmap itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
@@ -172,6 +173,25 @@ TEST(PmapGradient, OfAGradientWithRespectToAWholeArgumentThatNeedsNone) {
       },
       {.in_axes = {0, none}});
   check_derivatives([&](const torch::Tensor& v) { return total(f(v, w)); }, draw({3, 2}));
+}
+
+TEST(PmapGradient, OfABodyThatReturnsItsArgumentOrMovesIt) {
+  const torch::Tensor x = draw({3, 2});
+  check_derivatives([&](const torch::Tensor& v) { return total(pmap([](torch::Tensor t) { return t; })(v)); }, x);
+  check_derivatives([&](const torch::Tensor& v) { return total(pmap([](torch::Tensor t) { return t + 1; })(v)); }, x);
+}
+
+TEST(PmapGradient, LeavesTheCallersTensorsAsTheyAreWhenABodyDifferentiatesByHand) {
+  const Sharded<torch::Tensor> p = replicate(draw({2}));
+  const auto f = pmap([](torch::Tensor w, torch::Tensor x) {
+    w.requires_grad_();
+    const torch::Tensor loss = (w * x).square().sum();
+    const auto g = torch::autograd::grad({loss}, {w})[0];
+    return std::pair(g, loss.detach());
+  });
+  const torch::Tensor x = draw({9, 2});
+  EXPECT_TRUE(torch::allclose(f(p, x)[1].first, 2 * p[1] * x[1].square()));
+  EXPECT_FALSE(p[0].requires_grad());
 }
 
 TEST(PmapGradient, FreesTheInputsOfAChainOfCallsAfterBackward) {

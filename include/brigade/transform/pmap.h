@@ -15,7 +15,8 @@
 //
 // Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too low
 // for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
-// `devices` is empty or names one twice, and when a result depends on a tensor that requires grad and is no argument;
+// `devices` is empty or names one twice, and when a result depends on a tensor that requires grad and is no argument
+// (captured, or made in the body: detach what is only to be looked at);
 // TreeError when in_axes or out_axes are no prefix of the arguments or results, or the devices' results differ in
 // structure; AxisError when called inside a body. When a body throws, its exception reaches the caller unchanged, after
 // the other devices were released from their collectives and have left; last_failure() tells the rest, and the next call
@@ -87,11 +88,13 @@ class Pmapped {
     const std::vector<detail::Input> inputs = gather(args...);
     const std::shared_ptr<Axis> axis = axes_->get(count_devices(args...));
     const std::vector<std::size_t> wanted = wanted_gradients(inputs);
+    // Whether somebody outside differentiates: then gradients inside the bodies record their graphs, too.
+    const bool recorded = at::GradMode::is_enabled() && (!wanted.empty() || detail::differentiation_depth() > 0);
     detail::PerDevice leaves(static_cast<std::size_t>(axis->size()));
 
     // What runs on the device at `position`.
     const auto run_body = [&](int position) -> Result {
-      const DepthGuard depth(wanted.empty() ? 0 : 1);
+      const DepthGuard depth(recorded ? 1 : 0);
       std::size_t next = 0, next_wanted = 0;
       const auto take = [&]() {
         const std::size_t number = next++;

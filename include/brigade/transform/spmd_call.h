@@ -27,7 +27,7 @@ class Input {
   // What the device at `position` gets: a slice without its dimension, the whole, or its own. A view, no copy.
   at::Tensor at(int position) const;
 
-  // The same for one that is not differentiated: without the caller's graph.
+  // The same for one that is not differentiated: without the caller's graph, and a handle of its own.
   at::Tensor constant_at(int position) const;
 
   bool requires_grad() const;
