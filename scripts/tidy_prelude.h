@@ -12,3 +12,5 @@
 #include <vector>
 #undef __fill_a1
 #pragma pop_macro("_GLIBCXX20_CONSTEXPR")
+
+#include <c10/util/C++17.h>  // FunctionRef.h uses it without including it
