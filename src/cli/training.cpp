@@ -148,8 +148,8 @@ RunResult train(const TrainOptions& options, const Plan& plan, const data::Split
     auto batch = loader.next();
     const StepInputs inputs{
         .step = result.steps, .rows = batch->rows, .learning_rate = plan.learning_rate(result.steps)};
-    Sharded<torch::Tensor> loss;
-    std::tie(state, loss) = unzip(step(std::move(state), Sharded<data::Shard>(std::move(batch->shards)), inputs));
+    auto [next, loss] = unzip(step(std::move(state), Sharded<data::Shard>(std::move(batch->shards)), inputs));
+    state = std::move(next);
     on_step({.step = inputs.step,
              .epoch = batch->epoch,
              .rows = batch->rows,
