@@ -1,5 +1,4 @@
 // How arguments reach bodies and results come back.
-#include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
+#include "support/threads.h"
 
 namespace brigade {
 namespace {
@@ -143,14 +143,6 @@ TEST(Pmap, TakesTreesOfFiveHundredLeaves) {
   for (int i = 0; i < 500; ++i) leaves.push_back(torch::full({4, 2}, float(i)));
   const auto out = pmap([](std::vector<torch::Tensor> v) { return lax::psum(v, "i"); }, {.axis_name = "i"})(leaves);
   for (int i = 0; i < 500; ++i) EXPECT_EQ(out[3][i][1].item<float>(), 4.0F * i);
-}
-
-int threads_of_this_process() {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
-  closedir(tasks);
-  return count;
 }
 
 TEST(Pmap, MakesItsThreadsOnceAndKeepsThem) {

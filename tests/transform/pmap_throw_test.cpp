@@ -1,5 +1,4 @@
 // Bodies that throw, and devices that do not do what the others do.
-#include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
+#include "support/threads.h"
 
 namespace brigade {
 namespace {
@@ -109,14 +109,6 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
            {.axis_name = "i"});
   EXPECT_THAT([&] { dtypes(torch::ones({2})); },
               ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("int32"), HasSubstr("float32"))));
-}
-
-int threads_of_this_process() {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] != '.';
-  closedir(tasks);
-  return count;
 }
 
 TEST(PmapThrow, TwoThousandCallsWithRandomThrowsNeverHangNorLeakThreads) {
