@@ -10,6 +10,7 @@ where=("$@")
 
 tidy=$(command -v clang-tidy-16) || { echo "check_tidy: clang-tidy is missing" >&2; exit 1; }
 
+mkdir -p build
 # GCC's precompiled headers mean nothing to Clang, so its database is one without them.
 cmake -S . -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-16 -DCMAKE_CXX_FLAGS="-include $PWD/scripts/tidy_prelude.h" \
       -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DBRIGADE_BUILD_TESTS=OFF >build/tidy.configure.log 2>&1 ||
