@@ -29,7 +29,7 @@ using kernels::IntegerRange;
 using kernels::Interval;
 
 constexpr std::size_t kBlock = 1024;
-constexpr std::size_t kPad = std::max<std::size_t>(64, 2 * HWY_MAX_BYTES / sizeof(std::uint32_t));
+constexpr std::size_t kPad = std::max<std::size_t>(64, std::size_t{2} * HWY_MAX_BYTES / sizeof(std::uint32_t));
 static_assert(kBlock % kPad == 0);
 
 // store(d, i, b0, b1) for the blocks of the counters from first + i on, a vector of them at a time. The counters share
