@@ -82,7 +82,7 @@ void check_pairs(std::span<const RankPair> pairs, int size, const ErrorContext& 
 }  // namespace
 
 void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context) {
-  if (!is_reducible(dtype)) {
+  if (!kernel_capabilities().takes({.op = reduction.op}, dtype)) {
     throw InvalidArgument(fmt::format("{} cannot be reduced; int32, int64, float32 and float64 can", name_of(dtype)),
                           context);
   }

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "brigade/base/error.h"
+#include "brigade/comm/call.h"
 #include "brigade/comm/group.h"
-#include "comm/call.h"
 
 namespace brigade::comm {
 

@@ -47,33 +47,14 @@ ThreadGroup::Member::Member(Meeting& meeting, const std::string& group_name, int
       scratch_(inputs_.size()),
       outs_(inputs_.size()) {}
 
-void ThreadGroup::Member::all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllReduce, .reduction = reduction, .pieces = pieces}, options);
+Group& ThreadGroup::Member::among(std::span<const int>) { return *this; }
+std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& options) {
+  run(call, options);
+  return sequence_;
 }
-
-void ThreadGroup::Member::reduce_scatter(Reduction reduction, std::span<const Piece> pieces,
-                                         const CallOptions& options) {
-  run({.operation = Operation::kReduceScatter, .reduction = reduction, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::all_gather(std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllGather, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kBroadcast, .root = root, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::all_to_all(std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllToAll, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::permute(std::span<const RankPair> pairs, std::span<const Piece> pieces,
-                                  const CallOptions& options) {
-  run({.operation = Operation::kPermute, .pairs = pairs, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::barrier(const CallOptions& options) { run({.operation = Operation::kBarrier}, options); }
+void ThreadGroup::Member::finish(std::uint64_t) {}
+bool ThreadGroup::Member::try_finish(std::uint64_t) { return true; }
+void ThreadGroup::Member::abandon(std::uint64_t) noexcept {}
 
 void ThreadGroup::Member::run(const Call& call, const CallOptions& options) {
   if (meeting_.failed()) leave_late(call, options);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "brigade/base/error.h"
+#include "brigade/comm/call.h"
 #include "brigade/comm/thread_group.h"
-#include "comm/call.h"
 #include "comm/meeting.h"
 #include "comm/messages.h"
 #include "comm/moves.h"
@@ -24,13 +24,10 @@ class ThreadGroup::Member final : public Group {
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return meeting_.size(); }
 
-  void all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) override;
-  void reduce_scatter(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) override;
-  void all_gather(std::span<const Piece> pieces, const CallOptions& options) override;
-  void broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) override;
-  void all_to_all(std::span<const Piece> pieces, const CallOptions& options) override;
-  void permute(std::span<const RankPair> pairs, std::span<const Piece> pieces, const CallOptions& options) override;
-  void barrier(const CallOptions& options) override;
+  const Capabilities& capabilities() const noexcept override { return kernel_capabilities(); }
+
+  void run(const Call& call, const CallOptions& options) override;
+  Group& among(std::span<const int> ranks) override;
 
   Statistics statistics() const noexcept override { return statistics_; }
   void reset_statistics() noexcept override { statistics_ = {}; }
@@ -39,10 +36,14 @@ class ThreadGroup::Member final : public Group {
   void reset() noexcept { sequence_ = 0; }
 
  private:
+  std::uint64_t begin(const Call& call, const CallOptions& options) override;
+  void finish(std::uint64_t ticket) override;
+  bool try_finish(std::uint64_t ticket) override;
+  void abandon(std::uint64_t ticket) noexcept override;
+
   // Memory that stands in for inputs which are overwritten while others still read them.
   using Staging = std::unique_ptr<std::byte[]>;
 
-  void run(const Call& call, const CallOptions& options);
   void run_alone(const Call& call) noexcept;
   Staging prepare(const Call& call, const CallOptions& options, bool by_payload);
   Staging stage_inputs(const Call& call);

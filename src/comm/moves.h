@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "brigade/comm/call.h"
 #include "brigade/comm/group.h"
-#include "comm/call.h"
 
 namespace brigade::comm {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/call.h"
+#include "brigade/comm/group.h"
 
 namespace brigade::comm {
 

@@ -1,0 +1,30 @@
+#include "brigade/comm/capabilities.h"
+
+namespace brigade::comm {
+namespace {
+
+constexpr Capabilities of_kernels() {
+  Capabilities capabilities = {.asynchronous = true};
+  const auto set = [&](DType dtype, Capabilities::Reductions reductions) {
+    capabilities.reductions[static_cast<std::size_t>(dtype)] = reductions;
+  };
+  for (const DType dtype : {DType::kInt32, DType::kInt64}) set(dtype, {.sum = true, .order = true});
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64})
+    set(dtype, {.sum = true, .order = true, .divisor = true});
+  return capabilities;
+}
+
+}  // namespace
+
+bool Capabilities::takes(Reduction reduction, DType dtype) const noexcept {
+  const Reductions& reductions_of_dtype = of(dtype);
+  if (reduction.divisor != 1.0 && !reductions_of_dtype.divisor) return false;
+  return reduction.op == ReduceOp::kSum ? reductions_of_dtype.sum : reductions_of_dtype.order;
+}
+
+const Capabilities& kernel_capabilities() noexcept {
+  static constexpr Capabilities kCapabilities = of_kernels();
+  return kCapabilities;
+}
+
+}  // namespace brigade::comm
