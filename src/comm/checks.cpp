@@ -1,6 +1,7 @@
 #include "comm/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 #include <vector>
@@ -104,6 +105,27 @@ void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>>
     if (inputs[i].size() == out.size()) continue;
     throw InvalidArgument(
         fmt::format("input {} of a reduction has {} bytes and its result {}", i, inputs[i].size(), out.size()));
+  }
+}
+
+void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context) {
+  std::vector<bool> is_there(static_cast<std::size_t>(size));
+  for (const int other : ranks) {
+    if (other < 0 || other >= size) {
+      throw InvalidArgument(
+          fmt::format("a group among ranks [{}]: {} is outside 0 to {}", fmt::join(ranks, ", "), other, size - 1),
+          context);
+    }
+    if (is_there[static_cast<std::size_t>(other)]) {
+      throw InvalidArgument(fmt::format("a group among ranks [{}]: {} stands twice", fmt::join(ranks, ", "), other),
+                            context);
+    }
+    is_there[static_cast<std::size_t>(other)] = true;
+  }
+  if (!is_there[static_cast<std::size_t>(rank)]) {
+    throw InvalidArgument(fmt::format("a group among ranks [{}] was asked for by rank {}, which is not among them",
+                                      fmt::join(ranks, ", "), rank),
+                          context);
   }
 }
 

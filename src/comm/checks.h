@@ -21,4 +21,7 @@ void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>>
 // dtype, divisor, root or pair is none that the operation takes or spans overlap in part.
 void check_call(const Call& call, int size, const ErrorContext& context);
 
+// Throws InvalidArgument unless `ranks` are of a group of `size`, each once, `rank` among them.
+void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context);
+
 }  // namespace brigade::comm
