@@ -79,18 +79,7 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
 std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& options, Next next) {
   if (roster().failed()) leave_late(call, options);
   const std::uint64_t sequence = last_begun_ + 1;
-  if (size() > 1 && !meeting_.is_free(sequence, known_finished_)) {
-    const auto seen = wait_for(sequence - Meeting::kInFlight,
-                               [&] {
-                                 const Seen own = advance();
-                                 if (meeting_.is_free(sequence, known_finished_)) return Seen::kReached;
-                                 return own == Seen::kReached && roster().failed() ? Seen::kFailed
-                                        : own == Seen::kReached                    ? Seen::kNotYet
-                                                                                   : own;
-                               },
-                               {.limit = roster().time_without_progress(), .deadline = options.deadline, .nap = kNap});
-    if (seen != Seen::kReached) leave(seen, options.deadline, options.site);
-  }
+  if (size() > 1 && !meeting_.is_free(sequence, known_finished_)) await_free_post(sequence, options);
   prepare(sequence, call, options);
 
   Statistics& statistics = roster().statistics(seat_);
@@ -106,6 +95,19 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
     meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.bytes >= kWorthWaking);
   }
   return sequence;
+}
+
+// Returns once everyone is through with what the post of `sequence` held before.
+void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOptions& options) {
+  const auto look = [&] {
+    const Seen own = advance();
+    if (meeting_.is_free(sequence, known_finished_)) return Seen::kReached;
+    if (own != Seen::kReached) return own;
+    return roster().failed() ? Seen::kFailed : Seen::kNotYet;  // all is complete here, but not with the others
+  };
+  const auto seen = wait_for(sequence - Meeting::kInFlight, look,
+                             {.limit = roster().time_without_progress(), .deadline = options.deadline, .nap = kNap});
+  if (seen != Seen::kReached) leave(seen, options.deadline, options.site);
 }
 
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.

@@ -64,6 +64,7 @@ class ThreadGroup::Member final : public Group {
   enum class Next { kWaits, kGoesOn };
 
   std::uint64_t begin(const Call& call, const CallOptions& options, Next next);
+  void await_free_post(std::uint64_t sequence, const CallOptions& options);
   void prepare(std::uint64_t sequence, const Call& call, const CallOptions& options);
   void stage_inputs(Post& post, Begun& own) const;
   void run_alone(const Call& call) noexcept;
