@@ -10,7 +10,7 @@
 
 namespace brigade::comm {
 
-// Throws InvalidArgument when the dtype is not reducible or an integer has a divisor.
+// Throws InvalidArgument, with what the dtype does take, when kernel_capabilities() does not take the reduction.
 void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context = {});
 
 // Throws InvalidArgument unless all spans have one size, in whole elements, and there is at least one input.

@@ -64,8 +64,7 @@ ThreadGroup::Member::Member(Meeting& meeting, Subgroups& subgroups, int rank)
       rank_(rank),
       seat_(meeting.rank_in_roster(rank)),
       inputs_(static_cast<std::size_t>(meeting.size())),
-      outputs_(inputs_.size()),
-      scratch_(inputs_.size()) {}
+      outputs_(inputs_.size()) {}
 
 void ThreadGroup::Member::run(const Call& call, const CallOptions& options) {
   finish(begin(call, options, Next::kWaits));
@@ -163,7 +162,7 @@ void ThreadGroup::Member::run_alone(const Call& call) noexcept {
   for (const Piece& piece : call.pieces) {
     inputs_[0] = piece.in;
     outputs_[0] = piece.out;
-    move(call, 0, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_, scratch_});
+    move(call, 0, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
   }
 }
 
@@ -202,15 +201,15 @@ Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
 void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
   const Post& post = meeting_.post(rank_, sequence);
   const std::size_t bytes = begun(sequence).bytes;
-  std::fill(outputs_.begin(), outputs_.end(), Bytes());
   std::size_t at = 0;
   for (const Piece& piece : post.pieces) {
     const std::size_t piece_bytes = common_bytes(post.call.operation, piece);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i] = ConstBytes(post_of(i, sequence).payload(bytes) + at, piece_bytes);
     }
+    std::fill(outputs_.begin(), outputs_.end(), Bytes());
     outputs_[static_cast<std::size_t>(rank_)] = piece.out;
-    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_, scratch_});
+    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
     at += aligned(piece_bytes);
   }
 }
@@ -248,7 +247,7 @@ void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint
       inputs_[i] = post_of(i, sequence).pieces[piece].in;
       outputs_[i] = post_of(i, sequence).pieces[piece].out;
     }
-    move(post.call, owner, post.pieces[piece].dtype, range, {inputs_, outputs_, scratch_});
+    move(post.call, owner, post.pieces[piece].dtype, range, {inputs_, outputs_}, Stores::kCached);
   }
 }
 

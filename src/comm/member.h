@@ -114,7 +114,6 @@ class ThreadGroup::Member final : public Group {
   // One entry per participant, kept so that operations allocate nothing.
   std::vector<ConstBytes> inputs_;
   std::vector<Bytes> outputs_;
-  std::vector<ConstBytes> scratch_;
 };
 
 }  // namespace brigade::comm

@@ -10,30 +10,22 @@
 #include <span>
 
 #include "brigade/comm/call.h"
+#include "comm/copy.h"
 
 namespace brigade::comm {
 
 using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
 
-// A part of one piece, in bytes from its beginning.
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  bool empty() const noexcept { return begin >= end; }
-};
-
 // What all participants gave for one piece: [rank]. Outputs that are nobody's concern may be empty, and so may inputs that
-// the operation does not read. `scratch` has as many elements as `inputs`.
+// the operation does not read. Both may be changed.
 struct Spans {
-  std::span<const ConstBytes> inputs;
-  std::span<const Bytes> outputs;
-  std::span<ConstBytes> scratch;
+  std::span<ConstBytes> inputs;
+  std::span<Bytes> outputs;
 };
 
 // Writes `range` of one piece of the region of `owner`; nothing else.
-void move(const Call& call, int owner, DType dtype, Range range, const Spans& spans) noexcept;
+void move(const Call& call, int owner, DType dtype, Range range, Spans spans, Stores stores) noexcept;
 
 // The region of one participant and how it is cut. All participants that posted the same call cut it alike.
 class Region {
