@@ -78,8 +78,7 @@ void break_deadlock(Roster& roster, int rank) noexcept {
   try {
     Search search(roster);
     if (!search.visit(rank) || !search.is_still_true()) return;
-    roster.fail(
-        {.kind = Failure::Kind::kMismatch, .rank = rank, .text = messages::deadlock(roster.name(), search.circle())});
+    roster.fail(Failure::Kind::kMismatch, rank, [&] { return messages::deadlock(roster.name(), search.circle()); });
   } catch (const std::exception&) {
     // Out of memory: the deadline remains.
   }

@@ -84,17 +84,15 @@ bool Meeting::is_free(std::uint64_t sequence, std::uint64_t& known) const noexce
   return sequence <= known + kInFlight;
 }
 
-std::uint64_t Meeting::last_sequence(int rank) const noexcept {
+std::optional<std::uint64_t> Meeting::last_sequence(int rank) const noexcept {
   std::uint64_t last = 0;
   for (const Post& post : at(rank).posts) last = std::max(last, post.stamp.load());
-  return last;
+  return last > before_ ? std::optional(last) : std::nullopt;
 }
 
-void Meeting::reset() noexcept {
-  for (Participant& participant : participants_) {
-    for (Post& post : participant.posts) post.stamp.store(0);
-    participant.finished.store(0);
-  }
+void Meeting::reset(std::uint64_t last) noexcept {
+  before_ = last;
+  for (Participant& participant : participants_) participant.finished.store(last);
 }
 
 }  // namespace brigade::comm

@@ -59,10 +59,16 @@ class Meeting {
   // Whether the post of `sequence` may be written: everyone is through with what it held before.
   bool is_free(std::uint64_t sequence, std::uint64_t& known) const noexcept;
 
-  std::uint64_t last_sequence(int rank) const noexcept;  // the last that `rank` arrived at; 0 before the first
+  // The last operation that `rank` arrived at; nullopt before its first since the reset.
+  std::optional<std::uint64_t> last_sequence(int rank) const noexcept;
+
+  // The number of an operation since the reset, from 1, as people count.
+  std::uint64_t number_of(std::uint64_t sequence) const noexcept { return sequence - before_; }
+
   bool has_finished(int rank, std::uint64_t sequence) const noexcept { return at(rank).finished.load() >= sequence; }
 
-  void reset() noexcept;
+  // The next operation is the one after `last`.
+  void reset(std::uint64_t last) noexcept;
 
  private:
   struct alignas(kCacheLine) Participant {
@@ -78,6 +84,7 @@ class Meeting {
 
   Roster& roster_;
   const std::vector<int> ranks_;
+  std::uint64_t before_ = 0;  // the last operation before the reset
   std::vector<Participant> participants_;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <limits>
 
 #include "comm/checks.h"
 #include "comm/deadlock.h"
@@ -23,6 +24,8 @@ constexpr std::size_t kWorthTiming = std::size_t{16} * 1024;
 
 // Nobody is woken when a post becomes free, which happens to those only who begin many operations ahead of others.
 constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(1);
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();  // an operation that is never complete
 
 constexpr std::chrono::nanoseconds kUnlimited = std::chrono::nanoseconds::max();
 
@@ -44,16 +47,6 @@ std::size_t payload_bytes(const Call& call) noexcept {
       break;
   }
   throw Aborted(text, context);
-}
-
-// The text that `make` gives, or none when there is no memory for it: that a group has failed matters more than why.
-template <class Make>
-std::string text_of(Make make) noexcept {
-  try {
-    return make();
-  } catch (const std::exception&) {
-    return {};
-  }
 }
 
 }  // namespace
@@ -106,7 +99,7 @@ void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOpti
   };
   const auto seen = wait_for(sequence - Meeting::kInFlight, look,
                              {.limit = roster().time_without_progress(), .deadline = options.deadline, .nap = kNap});
-  if (seen != Seen::kReached) leave(seen, options.deadline, options.site);
+  if (seen != Seen::kReached) give_up(kNever, seen, options.deadline, options.site);
 }
 
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.
@@ -132,9 +125,8 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
       post.cut(rank_, size());
     }
   } catch (const std::exception& error) {
-    roster().fail({.kind = Failure::Kind::kAborted,
-                   .rank = seat_,
-                   .text = text_of([&] { return messages::failed(roster().name(), seat_, error.what()); })});
+    roster().fail(Failure::Kind::kAborted, seat_,
+                  [&] { return messages::failed(roster().name(), seat_, error.what()); });
     throw;
   }
 }
@@ -260,22 +252,25 @@ void ThreadGroup::Member::finish(std::uint64_t ticket) {
                                return completed_ >= ticket ? Seen::kReached : own;
                              },
                              {.limit = roster().time_without_progress(), .deadline = deadline});
-  if (seen != Seen::kReached) leave(seen, deadline, meeting_.post(rank_, oldest()).site);
+  if (seen != Seen::kReached) give_up(ticket, seen, deadline, meeting_.post(rank_, oldest()).site);
 }
 
 bool ThreadGroup::Member::try_finish(std::uint64_t ticket) {
   const Seen seen = advance();
   if (completed_ >= ticket) return true;
   if (seen == Seen::kNotYet) return false;
-  leave(seen, Deadline::never(), meeting_.post(rank_, oldest()).site);
+  give_up(ticket, seen, Deadline::never(), meeting_.post(rank_, oldest()).site);
+  return true;
 }
 
 void ThreadGroup::Member::abandon(std::uint64_t ticket) noexcept {
+  if (completed_ >= ticket) return;  // also one of before a reset
   advance();
-  if (completed_ >= ticket) return;
-  roster().fail({.kind = Failure::Kind::kAborted, .rank = seat_, .text = text_of([&] {
-                                                                   return messages::dropped(view(ticket));
-                                                                 })});
+  if (completed_ < ticket) drop_all();
+}
+
+void ThreadGroup::Member::drop_all() noexcept {
+  roster().fail(Failure::Kind::kAborted, seat_, [&] { return messages::dropped(view(oldest())); });
   has_thrown_ = true;
   note_in_flight(false);
   await_quiet();
@@ -308,9 +303,7 @@ void ThreadGroup::Member::note_in_flight(bool in_flight) {
 }
 
 void ThreadGroup::Member::fail_mismatched() noexcept {
-  roster().fail({.kind = Failure::Kind::kMismatch, .rank = seat_, .text = text_of([&] {
-                                                                    return messages::mismatch(view(oldest()));
-                                                                  })});
+  roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::mismatch(view(oldest())); });
 }
 
 void ThreadGroup::Member::leave_late(const Call& call, const CallOptions& options) const {
@@ -318,32 +311,34 @@ void ThreadGroup::Member::leave_late(const Call& call, const CallOptions& option
   raise(failure.kind, messages::refused(failure, seat_, call, options), context(options.site));
 }
 
-// The group fails, if it has not yet, and this participant throws once nobody touches its memory.
-void ThreadGroup::Member::leave(std::optional<Seen> seen, Deadline deadline, std::source_location site) {
-  has_thrown_ = true;
-  if (!seen) {
-    roster().fail({.kind = Failure::Kind::kDeadline, .rank = seat_, .text = text_of([&] {
-                                                                      return messages::deadline(
-                                                                          view(oldest()), deadline.expired(),
-                                                                          roster().time_without_progress());
-                                                                    })});
-  } else if (*seen == Seen::kMismatch) {
+// Operation `ticket` cannot go on, so the group fails, if it has not yet. Returns when the operation turns out to be complete
+// once nobody moves any more, as it is for the others then; else throws.
+void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen, Deadline deadline,
+                                  std::source_location site) {
+  if (seen == Seen::kMismatch) {
     // Everyone finds the mismatch, so nobody moves. The failure is for those that come back without a reset.
+    has_thrown_ = true;
     const std::string text = messages::mismatch(view(oldest()));
     fail_mismatched();
     throw CollectiveMismatch(text, context(site));
+  }
+  if (!seen) {
+    roster().fail(Failure::Kind::kDeadline, seat_, [&] {
+      return messages::deadline(view(oldest()), deadline.expired(), roster().time_without_progress());
+    });
   } else if (!roster().failed()) {
-    roster().fail({.kind = Failure::Kind::kMismatch, .rank = seat_, .text = text_of([&] {
-                                                                      return messages::someone_left(view(oldest()));
-                                                                    })});
+    roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::someone_left(view(oldest())); });
   }
   await_quiet();
+  advance();
+  if (completed_ >= ticket) return;
+  has_thrown_ = true;
   const Failure failure = roster().failure();
   raise(failure.kind, messages::released(view(oldest()), failure), context(site));
 }
 
-void ThreadGroup::Member::reset() noexcept {
-  last_begun_ = completed_ = known_finished_ = 0;
+void ThreadGroup::Member::reset(std::uint64_t last) noexcept {
+  last_begun_ = completed_ = known_finished_ = last;
   for (Begun& own : begun_) own.staging.reset();
   met_ = moved_ = has_thrown_ = is_in_flight_ = false;
   next_ = 0;

@@ -41,8 +41,14 @@ class ThreadGroup::Member final : public Group {
   // What went wrong in the oldest operation that is not complete, after advance() gave kMismatch.
   void fail_mismatched() noexcept;
 
-  // The group has been reset; operations are counted from 1 again.
-  void reset() noexcept;
+  std::uint64_t last_begun() const noexcept { return last_begun_; }
+  bool has_completed_all() const noexcept { return completed_ == last_begun_; }
+
+  // Gives up what has been begun and is not complete: the group fails, and on return nobody touches its memory any more.
+  void drop_all() noexcept;
+
+  // The group has been reset; the next operation is the one after `last`.
+  void reset(std::uint64_t last) noexcept;
 
  private:
   // Memory that stands in for inputs which are overwritten while others still read them.
@@ -80,7 +86,7 @@ class ThreadGroup::Member final : public Group {
   void await_quiet() noexcept;
 
   [[noreturn]] void leave_late(const Call& call, const CallOptions& options) const;
-  [[noreturn]] void leave(std::optional<Seen> seen, Deadline deadline, std::source_location site);
+  void give_up(std::uint64_t ticket, std::optional<Seen> seen, Deadline deadline, std::source_location site);
 
   Roster& roster() const noexcept { return meeting_.roster(); }
   std::uint64_t oldest() const noexcept { return completed_ + 1; }

@@ -99,11 +99,11 @@ std::string describe_group(const Meeting& meeting) {
 
 std::string describe_absent(const Meeting& meeting, int rank) {
   const int seat = meeting.rank_in_roster(rank);
-  const std::uint64_t last = meeting.last_sequence(rank);
+  const std::optional<std::uint64_t> last = meeting.last_sequence(rank);
   const std::string_view state = meeting.roster().has_left(seat) ? "has left the group" : "has not arrived";
-  if (last == 0) return fmt::format("rank {} {}, before its first operation", seat, state);
-  return fmt::format("rank {} {}; its last was operation {}, {}", seat, state, last,
-                     describe(meeting.post(rank, last)));
+  if (!last) return fmt::format("rank {} {}, before its first operation", seat, state);
+  return fmt::format("rank {} {}; its last was operation {}, {}", seat, state, meeting.number_of(*last),
+                     describe(meeting.post(rank, *last)));
 }
 
 std::string describe_state(const View& view, int rank) {
@@ -126,6 +126,8 @@ std::string table(const View& view) {
 }
 
 std::string_view name_of_group(const View& view) { return view.meeting.roster().name(); }
+
+std::uint64_t number_of(const View& view) { return view.meeting.number_of(view.sequence); }
 
 int seat_of(const View& view) { return view.meeting.rank_in_roster(view.rank); }
 
@@ -150,7 +152,7 @@ std::string mismatch(const View& view) {
                     "Nothing was moved. Every participant must call the same operations in the same order "
                     "(this was operation {}{})",
                     difference(own, theirs), seat_of(view), describe(own), view.meeting.rank_in_roster(other),
-                    describe(theirs), view.sequence, describe_group(view.meeting)));
+                    describe(theirs), number_of(view), describe_group(view.meeting)));
   }
   return {};
 }
@@ -162,14 +164,14 @@ std::string someone_left(const View& view) {
     if (!view.meeting.roster().has_left(view.meeting.rank_in_roster(rank))) continue;
     gone += (gone.empty() ? "" : "; ") + describe_absent(view.meeting, rank);
   }
-  return prefixed(name_of_group(view), fmt::format("operation {}{} can never complete: {}", view.sequence,
+  return prefixed(name_of_group(view), fmt::format("operation {}{} can never complete: {}", number_of(view),
                                                    describe_group(view.meeting), gone));
 }
 
 std::string deadline(const View& view, bool of_call, std::chrono::nanoseconds time_without_progress) {
   const std::string which = of_call ? std::string("the call's deadline passed")
                                     : fmt::format("nobody made progress for {}", in_seconds(time_without_progress));
-  return prefixed(name_of_group(view), fmt::format("{} in operation {}{}:\n  {}\n", which, view.sequence,
+  return prefixed(name_of_group(view), fmt::format("{} in operation {}{}:\n  {}\n", which, number_of(view),
                                                    describe_group(view.meeting), table(view)));
 }
 
@@ -180,7 +182,7 @@ std::string deadlock(std::string_view group, const std::vector<Wait>& circle) {
     const auto rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), wait.rank) - ranks.begin());
     return fmt::format("rank {} waits for rank {} in {}, operation {}{}", wait.rank,
                        circle[(i + 1) % circle.size()].rank, describe(wait.meeting->post(rank, wait.sequence)),
-                       wait.sequence, describe_group(*wait.meeting));
+                       wait.meeting->number_of(wait.sequence), describe_group(*wait.meeting));
   };
   return prefixed(group, fmt::format("participants wait for one another in different groups: {}. Nothing of these was "
                                      "moved. Every participant must call the same operations among the same "
@@ -190,14 +192,14 @@ std::string deadlock(std::string_view group, const std::vector<Wait>& circle) {
 
 std::string dropped(const View& view) {
   return prefixed(name_of_group(view),
-                  fmt::format("rank {} gave up operation {}, {}, before it was complete", seat_of(view), view.sequence,
-                              describe(view.meeting.post(view.rank, view.sequence))));
+                  fmt::format("rank {} gave up operation {}, {}, before it was complete", seat_of(view),
+                              number_of(view), describe(view.meeting.post(view.rank, view.sequence))));
 }
 
 std::string released(const View& view, const Failure& failure) {
   // A deadline's text lists everyone already.
   if (failure.kind == Failure::Kind::kDeadline) return failure.text;
-  return fmt::format("{}. Rank {} was in operation {}{}:\n  {}\n", failure.text, seat_of(view), view.sequence,
+  return fmt::format("{}. Rank {} was in operation {}{}:\n  {}\n", failure.text, seat_of(view), number_of(view),
                      describe_group(view.meeting), table(view));
 }
 

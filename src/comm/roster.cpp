@@ -9,16 +9,6 @@ namespace brigade::comm {
 Roster::Roster(int size, ThreadGroup::Options options)
     : options_(std::move(options)), seats_(static_cast<std::size_t>(size)) {}
 
-void Roster::fail(Failure failure) noexcept {
-  {
-    const std::lock_guard lock(failure_mutex_);
-    if (failed()) return;
-    failure_ = std::move(failure);
-    condition_.fetch_or(kFailed);
-  }
-  events_.notify_all();
-}
-
 Failure Roster::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;

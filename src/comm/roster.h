@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -62,8 +63,10 @@ class Roster {
   bool spins() const noexcept { return options_.spin; }
   std::chrono::nanoseconds time_without_progress() const noexcept { return options_.time_without_progress; }
 
-  // The first failure stays.
-  void fail(Failure failure) noexcept;
+  // The first failure stays. `make_text` is called once everyone can see that the group has failed: from then on nobody
+  // writes a post again that a text may tell of.
+  template <class MakeText>
+  void fail(Failure::Kind kind, int rank, MakeText make_text) noexcept;
   bool failed() const noexcept { return (condition_.load() & kFailed) != 0; }
   Failure failure() const;
 
@@ -158,6 +161,22 @@ class Roster {
 
   alignas(kCacheLine) EventCount events_;
 };
+
+template <class MakeText>
+void Roster::fail(Failure::Kind kind, int rank, MakeText make_text) noexcept {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (failed()) return;
+    failure_ = {.kind = kind, .rank = rank, .text = {}};
+    condition_.fetch_or(kFailed);
+    try {
+      failure_.text = make_text();
+    } catch (const std::exception&) {
+      // Out of memory: that the group has failed matters more than why.
+    }
+  }
+  events_.notify_all();
+}
 
 template <class Look, class BeforeSleeping>
 std::optional<Seen> Roster::wait(int rank, Place place, Look look, Patience patience, BeforeSleeping before_sleeping) {

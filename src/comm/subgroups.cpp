@@ -1,5 +1,6 @@
 #include "comm/subgroups.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -26,13 +27,25 @@ ThreadGroup::Member& Subgroups::among(const std::vector<int>& ranks, std::size_t
   return *subgroup->members[index];
 }
 
+void Subgroups::leave(int rank) noexcept {
+  for (std::size_t i = in_flight(rank).size(); i-- > 0;) {
+    ThreadGroup::Member& own = *in_flight(rank)[i];
+    own.advance();
+    if (!own.has_completed_all()) own.drop_all();
+  }
+  roster_.leave(rank);
+}
+
+// Operations are numbered on, so that a handle from before is taken for nothing else.
 void Subgroups::reset() noexcept {
   const std::lock_guard lock(mutex_);
   roster_.reset();
-  for (auto& own : in_flight_) own.members.clear();
+  for (InFlight& own : in_flight_) own.members.clear();
   for (auto& [ranks, subgroup] : subgroups_) {
-    subgroup->meeting.reset();
-    for (const auto& member : subgroup->members) member->reset();
+    std::uint64_t last = 0;
+    for (const auto& member : subgroup->members) last = std::max(last, member->last_begun());
+    subgroup->meeting.reset(last);
+    for (const auto& member : subgroup->members) member->reset(last);
   }
 }
 

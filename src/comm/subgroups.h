@@ -27,6 +27,10 @@ class Subgroups {
     return in_flight_[static_cast<std::size_t>(rank)].members;
   }
 
+  // `rank` will call nothing more; on its own thread. If it has begun something and not completed it, the group fails, and
+  // nobody touches its memory any more afterwards.
+  void leave(int rank) noexcept;
+
   void reset() noexcept;
 
  private:

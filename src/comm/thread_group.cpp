@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <exception>
 #include <utility>
 
 #include "brigade/base/error.h"
@@ -28,16 +27,11 @@ Group& ThreadGroup::member(int rank) {
 }
 
 void ThreadGroup::abort(int rank, const std::string& reason) noexcept {
-  Failure failure = {.kind = Failure::Kind::kAborted, .rank = rank, .text = {}};
-  try {
-    failure.text = messages::failed(subgroups_->roster().name(), rank, reason);
-  } catch (const std::exception&) {
-    // Out of memory: that the group has failed matters more than why.
-  }
-  subgroups_->roster().fail(std::move(failure));
+  subgroups_->roster().fail(Failure::Kind::kAborted, rank,
+                            [&] { return messages::failed(subgroups_->roster().name(), rank, reason); });
 }
 
-void ThreadGroup::leave(int rank) noexcept { subgroups_->roster().leave(rank); }
+void ThreadGroup::leave(int rank) noexcept { subgroups_->leave(rank); }
 
 void ThreadGroup::reset() noexcept { subgroups_->reset(); }
 

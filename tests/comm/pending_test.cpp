@@ -194,6 +194,32 @@ TEST_P(PendingOf, MovesLeaveNothingBehind) {
   });
 }
 
+// As a body does that returns while a handle lives on elsewhere.
+TEST_P(PendingOf, LeavingWithOneInFlightReleasesTheOthers) {
+  ThreadGroup group(2, {.spin = false});
+  std::vector<float> leaked(count());
+  std::optional<Pending> outlives;
+  const auto thrown = outcomes(group, [&](Group& member) {
+    std::vector<float> values(count());
+    const Piece one = in_place(member.rank() == 0 ? leaked : values);
+    if (member.rank() == 0) {
+      outlives.emplace(member.start(sum_of(one), {.tag = "psum"}));
+      return group.leave(0);
+    }
+    member.start(sum_of(one), {.tag = "psum"}).wait();
+    member.barrier({});
+  });
+  EXPECT_NE(thrown[1], nullptr);
+  group.reset();
+  outlives.reset();  // of before the reset, so it disturbs nobody
+  on_every_rank(group, [&](Group& member) {
+    std::vector<float> values(count(), 1.0F);
+    const Piece one = in_place(values);
+    member.all_reduce({}, {&one, 1}, {});
+    EXPECT_EQ(values, std::vector<float>(count(), 2.0F));
+  });
+}
+
 // A participant that unwinds gives its memory back while others are carrying out what it has started.
 TEST_P(PendingOf, NobodyTouchesTheMemoryOfOneThatUnwinds) {
   constexpr int kRanks = 4;

@@ -38,7 +38,8 @@ class ThreadGroup {
   // first reason stays. Never throws and may be called from any thread.
   void abort(int rank, const std::string& reason) noexcept;
 
-  // Participant `rank` will call nothing more (its body has returned). Whoever waits for it gets CollectiveMismatch.
+  // Participant `rank` will call nothing more (its body has returned); on its own thread. Whoever waits for it gets
+  // CollectiveMismatch. If it leaves operations behind that were started and are not complete, it has failed.
   void leave(int rank) noexcept;
 
   // Makes the group usable again. Only when no participant is inside an operation.
