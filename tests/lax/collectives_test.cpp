@@ -144,7 +144,7 @@ TEST(AllGather, RefusesAnAxisThatIsNotThere) {
       [] {
         mapped([](torch::Tensor t) { return lax::all_gather(t, "i", {.axis = 3}); })(torch::ones({2, 2}));
       },
-      ThrowsMessage<ShapeError>(AllOf(HasSubstr("along axis 3"), HasSubstr("from -2 to 1"))));
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("along dimension 3"), HasSubstr("from -2 to 1"))));
   EXPECT_THROW(
       mapped([](torch::Tensor t) { return lax::all_gather(t, "i", {.axis = 0, .tiled = true}); })(torch::ones({2})),
       ShapeError);
