@@ -45,6 +45,12 @@ Tensors move(const Invocation& call, const Tensors& tensors, comm::Call how, std
   return results;
 }
 
+// As tags show it: empty for the default.
+std::string described(Layout split, Layout concat) {
+  if (split.dim == 0 && concat.dim == 0) return described(split);
+  return fmt::format("split {}, concat {}{}", split.dim, concat.dim, split.tiled ? ", tiled" : "");
+}
+
 // The transpose of pbroadcast: the sum at `source`, zero elsewhere.
 Tensors sum_at(const Invocation& call, const Tensors& tensors, int source) {
   const bool recorded = needs_recording(tensors);
@@ -73,8 +79,7 @@ Tensors all_to_all(const Invocation& call, const Tensors& tensors, Layout split,
     results.push_back(at::empty(inputs.back().sizes(), inputs.back().options()));
     pieces.push_back(piece(inputs.back(), results.back(), tensors[i]));
   }
-  const std::string tag =
-      call.tag(recorded, fmt::format("split {}, concat {}{}", split.dim, concat.dim, split.tiled ? ", tiled" : ""));
+  const std::string tag = call.tag(recorded, described(split, concat));
   call.group().all_to_all(pieces, {.tag = tag, .site = call.site});
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = from_blocks(results[i], dims[i], concat.tiled);
   if (recorded) {
