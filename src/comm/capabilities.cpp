@@ -8,9 +8,14 @@ constexpr Capabilities of_kernels() {
   const auto set = [&](DType dtype, Capabilities::Reductions reductions) {
     capabilities.reductions[static_cast<std::size_t>(dtype)] = reductions;
   };
-  for (const DType dtype : {DType::kInt32, DType::kInt64}) set(dtype, {.sum = true, .order = true});
-  for (const DType dtype : {DType::kFloat32, DType::kFloat64})
+  set(DType::kBool, {.order = true});
+  for (const DType dtype : {DType::kUint8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64}) {
+    set(dtype, {.sum = true, .order = true});
+  }
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
     set(dtype, {.sum = true, .order = true, .divisor = true});
+  }
+  for (const DType dtype : {DType::kComplex64, DType::kComplex128}) set(dtype, {.sum = true, .divisor = true});
   return capabilities;
 }
 

@@ -6,15 +6,22 @@
 
 #include "brigade/comm/dtype.h"
 #include "brigade/comm/group.h"
+#include "comm/copy.h"
 
 namespace brigade::comm {
 
 // As reduce(), without its checks.
 void reduce_unchecked(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                      std::span<std::byte> out) noexcept;
+                      std::span<std::byte> out, Stores stores = Stores::kCached) noexcept;
 
-// The same, with a divisor that the dtype can represent.
+// A range of the reduction of `inputs`, in whole elements, written to that range of every one of `outs`, which is one of the
+// inputs exactly or overlaps none. Nothing outside the range is read or written, so that several threads may share one reduction.
+void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
+                  std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept;
+
+// The kernels behind both and behind copy_bytes(), for dtypes that are not complex. One input with divisor 1 keeps its bits
+// only when it holds no floating numbers. Streaming stores are not complete on return.
 void reduce_vectorised(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                       std::span<std::byte> out) noexcept;
+                       std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept;
 
 }  // namespace brigade::comm

@@ -24,8 +24,8 @@ struct Capabilities {
   bool takes(Reduction reduction, DType dtype) const noexcept;
 };
 
-// Those of our own reduction kernels: sums of everything but bool (float16 and bfloat16 are summed in float32 and rounded
-// once), min and max of everything but complex numbers, divisors for floating and complex dtypes.
+// Those of our own reduction kernels (reduce.h): sums of everything but bool, min and max of everything but complex numbers,
+// divisors for floating and complex dtypes.
 const Capabilities& kernel_capabilities() noexcept;
 
 }  // namespace brigade::comm

@@ -9,6 +9,8 @@
 
 namespace brigade::comm {
 
+class Subgroups;
+
 class ThreadGroup {
  public:
   struct Options {
@@ -43,9 +45,9 @@ class ThreadGroup {
   void reset() noexcept;
 
  private:
-  class State;
   class Member;
-  std::unique_ptr<State> state_;
+  friend class Subgroups;
+  std::unique_ptr<Subgroups> subgroups_;
 };
 
 }  // namespace brigade::comm
