@@ -11,11 +11,11 @@
 // Anything else is captured by the body, or made a static value of trees (tree::is_static).
 // Result: Sharded<R> for a body that returns the tree R, nothing for a body that returns void.
 //
-// The number of devices N is options.axis_size, else the number of options.devices, else the size along the mapped axes.
+// The number of devices N is options.axis_size, or the size of options.mesh, else the number of options.devices, else the size along the mapped axes.
 //
 // Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too low
 // for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
-// `devices` is empty or names one twice, and when a result depends on a tensor that requires grad and is no argument
+// `devices` is empty or names one twice, when `mesh` stands beside an axis_name or axis_size, and when a result depends on a tensor that requires grad and is no argument
 // (captured, or made in the body: detach what is only to be looked at);
 // TreeError when in_axes or out_axes are no prefix of the arguments or results, or the devices' results differ in
 // structure; AxisError when called inside a body. When a body throws, its exception reaches the caller unchanged, after
@@ -46,14 +46,18 @@
 namespace brigade {
 
 struct PmapOptions {
-  std::string axis_name = {};                       // for collectives in the body
-  Axes in_axes = 0;                                 // one for all arguments, or one per argument
-  Axes out_axes = 0;                                // what Sharded::stack() of the result goes by
+  std::string axis_name = {};     // for collectives in the body
+  std::optional<Mesh> mesh = {};  // several names, with their sizes, instead of axis_name and axis_size
+  Axes in_axes = 0;               // one for all arguments, or one per argument
+  Axes out_axes = 0;              // what Sharded::stack() of the result goes by
   std::optional<std::vector<Device>> devices = {};  // in order of position; default: the first N of devices()
   std::optional<std::int64_t> axis_size = {};
 };
 
 namespace detail {
+
+// `options` with the name and size that its mesh gives the axis. Throws InvalidArgument when it says them itself.
+PmapOptions with_mesh(PmapOptions options, std::source_location site);
 
 // What the body gets for an argument of type Arg.
 template <class Arg>
@@ -78,9 +82,9 @@ class Pmapped {
  public:
   Pmapped(F f, PmapOptions options, std::source_location site)
       : f_(std::move(f)),
-        options_(std::move(options)),
+        options_(detail::with_mesh(std::move(options), site)),
         site_(site),
-        axes_(std::make_shared<detail::AxisCache>(options_.axis_name, options_.devices, site)) {}
+        axes_(std::make_shared<detail::AxisCache>(options_.axis_name, options_.mesh, options_.devices, site)) {}
 
   template <class... Args>
   auto operator()(Args&&... args) const {
