@@ -10,6 +10,8 @@
 namespace brigade::lax::detail {
 namespace {
 
+thread_local std::uint64_t recorded = 0;
+
 class LinearNode : public torch::autograd::Node {
  public:
   LinearNode(torch::autograd::edge_list inputs, std::string name, Transpose transpose)
@@ -37,8 +39,11 @@ bool needs_recording(const std::vector<at::Tensor>& inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& t) { return t.requires_grad(); });
 }
 
+std::uint64_t recorded_collectives() noexcept { return recorded; }
+
 void record_linear(std::string name, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results,
                    Transpose transpose) {
+  ++recorded;
   const auto node = std::shared_ptr<LinearNode>(
       new LinearNode(torch::autograd::collect_next_edges(inputs), std::move(name), std::move(transpose)),
       torch::autograd::deleteNode);

@@ -20,13 +20,6 @@ namespace {
 
 using comm::ReduceOp;
 
-// Whether `tensor` is the only way to its memory, so that a result may take its place. Memory that libtorch did not
-// allocate (from_blob) is somebody else's, and not resizable.
-bool is_ours_alone(const at::Tensor& tensor) {
-  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
-         tensor.storage().resizable() && !tensor.requires_grad();
-}
-
 // What travels for `tensor`: plain, of a dtype that the kernels take (or `as`, if given), complex numbers as pairs of real ones.
 at::Tensor reducible(const at::Tensor& tensor, const char* name, comm::Reduction reduction,
                      std::optional<at::ScalarType> as, const AxisPlace& place, Site site) {
@@ -56,6 +49,10 @@ Tensors reduce(const char* name, comm::Reduction reduction, const AxisPlace& pla
     const at::Tensor& like = tensor.is_complex() ? tensor : in;
     results.push_back(reuse ? tensor : at::empty(like.sizes(), like.options()));
     pieces.push_back(piece(in, tensor.is_complex() ? at::view_as_real(results.back()) : results.back(), tensor));
+  }
+  // Before the first byte changes: whoever lent a tensor to the body can tell that its values are gone.
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (results[i].is_same(tensors[i]) && !tensors[i].is_inference()) tensors[i].unsafeGetTensorImpl()->bump_version();
   }
   place.group().all_reduce(reduction, pieces, {.tag = tag, .site = site});
   return results;

@@ -73,6 +73,11 @@ at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const Ax
   return (data.is_complex() ? data.resolve_conj() : data.resolve_neg()).contiguous();
 }
 
+bool is_ours_alone(const at::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+         tensor.storage().resizable() && !tensor.requires_grad();
+}
+
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original) {
   const bool converted = in.scalar_type() != original.scalar_type();
   return {.dtype = dtype_of(in.scalar_type()),

@@ -22,6 +22,10 @@ at::ScalarType reduced_as(at::ScalarType type);
 at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const AxisPlace& place,
                  std::source_location site);
 
+// Whether `tensor` is the only way to its memory, so that a result may take its place. Memory that libtorch did not
+// allocate (from_blob) is somebody else's, and not resizable.
+bool is_ours_alone(const at::Tensor& tensor);
+
 // `out` receives what arrives for `in`. Both are plain and stay alive during the operation. `original` is what `in` was made
 // of, so that devices whose dtypes differ do not meet in one that they were all converted to.
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);

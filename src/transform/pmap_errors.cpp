@@ -1,51 +1,13 @@
-#include "brigade/transform/spmd_call.h"
+#include "brigade/transform/pmap_errors.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <bit>
-
-#include "brigade/base/error.h"
+#include <string_view>
 
 namespace brigade::detail {
-namespace {
 
-// T(i, j) over values: the one order in which sums over devices are taken.
-at::Tensor tree_sum(const std::vector<at::Tensor>& values, std::size_t first, std::size_t last) {
-  if (last - first == 1) return values[first];
-  const std::size_t half = std::bit_floor(last - first - 1);
-  return tree_sum(values, first, first + half) + tree_sum(values, first + half, last);
-}
-
-}  // namespace
-
-at::Tensor Input::at(int position) const {
-  if (!per_device_.empty()) return per_device_[static_cast<std::size_t>(position)];
-  return dim_ ? tensor_.select(*dim_, position) : tensor_;
-}
-
-at::Tensor Input::constant_at(int position) const {
-  // A slice is a handle of its own already; others would let the body change the caller's.
-  at::Tensor value = at(position);
-  return dim_ && !value.requires_grad() ? value : value.detach();
-}
-
-bool Input::requires_grad() const {
-  if (per_device_.empty()) return tensor_.requires_grad();
-  return std::any_of(per_device_.begin(), per_device_.end(), [](const at::Tensor& t) { return t.requires_grad(); });
-}
-
-std::vector<at::Tensor> Input::tensors() const {
-  return per_device_.empty() ? std::vector<at::Tensor>{tensor_} : per_device_;
-}
-
-std::vector<at::Tensor> Input::combine(const std::vector<at::Tensor>& gradients) const {
-  if (!per_device_.empty()) return gradients;
-  return {dim_ ? at::stack(gradients, *dim_) : tree_sum(gradients, 0, gradients.size())};
-}
-
-std::int64_t mapped_dim(const at::Tensor& tensor, int axis, const tree::Path& path, std::source_location site) {
+std::int64_t mapped_dim(const at::Tensor& tensor, int axis, c10::function_ref<ErrorContext()> context) {
   const std::int64_t rank = tensor.dim();
   if (axis < -rank || axis >= rank) {
     throw ShapeError(
@@ -53,7 +15,7 @@ std::int64_t mapped_dim(const at::Tensor& tensor, int axis, const tree::Path& pa
             "a tensor of shape {} has no axis {} to map: give it that dimension, choose another in in_axes, or none to "
             "pass it whole",
             c10::str(tensor.sizes()), axis),
-        {.argument = path.text(), .site = site});
+        context());
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -72,12 +34,52 @@ void throw_sizes_disagree(std::int64_t expected, const std::string& expected_fro
       advice = *claim.size % expected == 0
                    ? fmt::format("\nTo split {} rows of {} over {} devices, reshape them to ({}, {}, ...).",
                                  *claim.size, claim.argument, expected, expected, *claim.size / expected)
-                   : fmt::format("\n{} devices do not divide the {} rows of {}: pad them to {} or leave {} out.",
-                                 expected, *claim.size, claim.argument, (*claim.size / expected + 1) * expected,
-                                 *claim.size % expected);
+                   : fmt::format(
+                         "\n{} devices do not divide the {} rows of {}: pad_and_mask(..., {}) pads them to {} and "
+                         "says which are real; or leave {} out.",
+                         expected, *claim.size, claim.argument, expected, (*claim.size / expected + 1) * expected,
+                         *claim.size % expected);
     }
   }
   throw ShapeError(text + advice + "\n", {.axis = axis, .site = site});
+}
+
+void throw_trespass(const Input& input, int position, const ErrorContext& context) {
+  const char* why = "is the caller's: its values have changed for whoever holds it";
+  const char* advice = "Clone it first, or pass the argument with std::move and keep no other handle";
+  if (input.is_whole()) {
+    why = "all devices share, as in_axes is none";
+    advice = "Clone it first, or give every device a copy with replicate()";
+  } else if (input.given_up()) {
+    why =
+        "was passed with std::move, but is not the only way to its memory: there is another handle, view or graph of "
+        "it, or it was not allocated by libtorch";
+    advice = "Clone it first, or let go of the other";
+  }
+  throw InvalidArgument(fmt::format("the body wrote in place into a tensor of shape {}, which {}. {}",
+                                    c10::str(input.at(position).sizes()), why, advice),
+                        context);
+}
+
+bool is_refusal_of_inference_tensor(const std::exception& error) {
+  return std::string_view(error.what()).find("Inference tensors cannot be saved for backward") !=
+         std::string_view::npos;
+}
+
+void throw_inference_saved(const std::vector<std::string>& arguments, ErrorContext context) {
+  context.argument = arguments.front();
+  throw InvalidArgument(
+      fmt::format("backward needs an inference tensor, and {} among the arguments: they were made in InferenceMode and "
+                  "cannot be saved. Clone them outside of it, or call this pmap with gradients off",
+                  arguments.size() == 1 ? arguments.front() + " is one"
+                                        : fmt::format("{} are some", fmt::join(arguments, ", "))),
+      context);
+}
+
+void throw_inference_differentiated(ErrorContext context) {
+  throw InvalidArgument(
+      "an inference tensor, made in InferenceMode, cannot be differentiated: clone it outside of that mode first",
+      std::move(context));
 }
 
 }  // namespace brigade::detail
