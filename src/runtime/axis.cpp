@@ -1,8 +1,10 @@
 #include "brigade/runtime/axis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
@@ -29,6 +31,12 @@ class PlaceGuard {
   PlaceGuard& operator=(const PlaceGuard&) = delete;
 };
 
+std::vector<std::string> names_of(const std::vector<MeshAxis>& axes) {
+  std::vector<std::string> names;
+  for (const MeshAxis& axis : axes) names.push_back(axis.name);
+  return names;
+}
+
 void require_usable(const std::string& name, const std::vector<Device>& wanted, std::source_location site) {
   const ErrorContext context{.axis = name, .site = site};
   if (wanted.empty()) {
@@ -50,6 +58,61 @@ void require_usable(const std::string& name, const std::vector<Device>& wanted, 
   }
 }
 
+// Which of `axes` the names are, in the order of the names.
+using Dims = c10::SmallVector<int, 4>;
+
+Dims dims_of(const std::vector<MeshAxis>& axes, const AxisNames& names, const ErrorContext& context) {
+  Dims dims;
+  for (const std::string_view name : names) {
+    const auto found = std::find_if(axes.begin(), axes.end(), [&](const MeshAxis& axis) { return axis.name == name; });
+    if (found == axes.end() || name.empty()) {
+      if (axes.front().name.empty()) {
+        throw AxisError(
+            fmt::format("axis \"{}\" is not in scope here: the pmap gives its axis no name; set .axis_name", name),
+            context);
+      }
+      const std::vector<std::string> known = names_of(axes);
+      const std::string nearest = nearest_name(name, known);
+      throw AxisError(fmt::format("axis \"{}\" is not in scope here: in scope {} {}{}", name,
+                                  known.size() == 1 ? "is" : "are", quoted_list(known),
+                                  nearest.empty() || known.size() == 1 ? "" : "; was \"" + nearest + "\" meant?"),
+                      context);
+    }
+    const int dim = static_cast<int>(found - axes.begin());
+    if (std::find(dims.begin(), dims.end(), dim) != dims.end()) {
+      throw InvalidArgument(fmt::format("axis \"{}\" stands twice among the axes of a collective", name), context);
+    }
+    dims.push_back(dim);
+  }
+  if (dims.empty()) {
+    throw InvalidArgument("a collective over no axis: in scope " + quoted_list(names_of(axes)), context);
+  }
+  return dims;
+}
+
+// The positions that differ from `position` in `dims` only, in row-major order of `dims` as listed.
+std::vector<int> positions_along(const std::vector<MeshAxis>& axes, const Dims& dims, int position) {
+  std::vector<int> strides(axes.size());
+  int stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= static_cast<int>(axes[i].size);
+  }
+  const auto stride_of = [&](int dim) { return strides[static_cast<std::size_t>(dim)]; };
+  const auto size_of = [&](int dim) { return static_cast<int>(axes[static_cast<std::size_t>(dim)].size); };
+
+  std::vector<int> positions = {position};
+  for (const int dim : dims) positions[0] -= position / stride_of(dim) % size_of(dim) * stride_of(dim);
+  for (const int dim : dims) {
+    std::vector<int> finer;
+    for (const int start : positions) {
+      for (int i = 0; i < size_of(dim); ++i) finer.push_back(start + i * stride_of(dim));
+    }
+    positions = std::move(finer);
+  }
+  return positions;
+}
+
 // Spinning pays only when each device has a core of its own.
 std::chrono::nanoseconds spin_for(std::size_t count) {
   return static_cast<int>(count) <= Runtime::instance().cores() ? kSpinTime : std::chrono::nanoseconds(0);
@@ -65,20 +128,31 @@ class Axis::Seats {
         group(static_cast<int>(count), {.time_without_progress = environment().deadline,
                                         .spin = spin.count() > 0,
                                         .name = fmt::format("axis \"{}\"", name)}),
-        busy(count) {}
+        seats(count) {}
 
-  struct alignas(64) Busy {
-    std::chrono::nanoseconds time{0};
+  // The devices that collectives over some of the axes run over.
+  struct Part {
+    Dims dims;
+    std::string name;
+    comm::Group* members;
   };
+
+  struct alignas(64) Seat {
+    std::chrono::nanoseconds busy{0};
+    std::deque<Part> parts = {};  // those asked for so far; they stay where they are
+  };
+
+  Seat& seat(int position) { return seats[static_cast<std::size_t>(position)]; }
 
   const std::chrono::nanoseconds spin;
   comm::ThreadGroup group;
-  std::vector<Busy> busy;
+  std::vector<Seat> seats;
   Failures failures;
 };
 
-Axis::Axis(std::string name, std::vector<Device> devices, std::source_location site)
+Axis::Axis(std::string name, std::vector<MeshAxis> axes, std::vector<Device> devices, std::source_location site)
     : name_(std::move(name)),
+      axes_(std::move(axes)),
       devices_(std::move(devices)),
       site_(site),
       seats_(std::make_unique<Seats>(name_, devices_.size())) {}
@@ -87,17 +161,40 @@ Axis::~Axis() = default;
 
 std::shared_ptr<Axis> Axis::create(std::string name, std::vector<Device> devices, std::source_location site) {
   require_usable(name, devices, site);
-  return std::shared_ptr<Axis>(new Axis(std::move(name), std::move(devices), site));
+  std::vector<MeshAxis> axes = {{.name = name, .size = static_cast<std::int64_t>(devices.size())}};
+  return std::shared_ptr<Axis>(new Axis(std::move(name), std::move(axes), std::move(devices), site));
+}
+
+std::shared_ptr<Axis> Axis::create(Mesh mesh, std::vector<Device> devices, std::source_location site) {
+  require_usable(mesh.name(), devices, site);
+  if (mesh.size() != static_cast<std::int64_t>(devices.size())) {
+    throw InvalidArgument(fmt::format("a mesh of {} devices was given {}", mesh.size(), devices.size()),
+                          {.axis = mesh.name(), .site = site});
+  }
+  return std::shared_ptr<Axis>(new Axis(mesh.name(), mesh.axes(), std::move(devices), site));
 }
 
 comm::Group& Axis::group(int position) { return seats_->group.member(position); }
+
+AxisPlace Axis::place(int position, const AxisNames& names, std::source_location site) {
+  const Dims dims = dims_of(axes_, names, {.axis = name_, .device = position, .site = site});
+  std::deque<Seats::Part>& parts = seats_->seat(position).parts;
+  auto part = std::find_if(parts.begin(), parts.end(), [&](const Seats::Part& known) { return known.dims == dims; });
+  if (part == parts.end()) {
+    const std::vector<int> positions = positions_along(axes_, dims, position);
+    const bool all = static_cast<int>(positions.size()) == size() && std::is_sorted(positions.begin(), positions.end());
+    comm::Group& whole = group(position);
+    part = parts.insert(part, {dims, names.text(), all ? &whole : &whole.among(positions)});
+  }
+  return {.axis = shared_from_this(), .position = position, .name = part->name, .members = part->members};
+}
 
 void Axis::run(c10::function_ref<void(int position)> body) {
   if (inside_body()) {
     throw AxisError(
         fmt::format("a pmap over axis \"{}\" was called inside the body of one over axis \"{}\": they do not "
                     "nest, as every device is taken already. Give one pmap two named axes over its devices "
-                    "instead, or map the inner function with a loop",
+                    "instead (.mesh), or map the inner function with a loop",
                     name_, current_axis->name()),
         {.axis = name_, .device = current_position, .site = site_});
   }
@@ -159,17 +256,15 @@ void Axis::run_at(int position, c10::function_ref<void(int position)> body) noex
     seats_->failures.add(position, std::current_exception());
     seats_->group.abort(position, describe_current_exception());
   }
-  seats_->busy[static_cast<std::size_t>(position)].time += Deadline::Clock::now() - start;
+  seats_->seat(position).busy += Deadline::Clock::now() - start;
 }
 
 std::vector<DeviceStatistics> Axis::statistics() const {
   std::vector<DeviceStatistics> result;
   for (int position = 0; position < size(); ++position) {
     const comm::Statistics spent = seats_->group.member(position).statistics();
-    result.push_back({.busy = seats_->busy[static_cast<std::size_t>(position)].time,
-                      .moving = spent.moving,
-                      .waiting = spent.waiting,
-                      .bytes = spent.bytes});
+    result.push_back(
+        {.busy = seats_->seat(position).busy, .moving = spent.moving, .waiting = spent.waiting, .bytes = spent.bytes});
   }
   return result;
 }
@@ -177,27 +272,21 @@ std::vector<DeviceStatistics> Axis::statistics() const {
 void Axis::reset_statistics() {
   for (int position = 0; position < size(); ++position) {
     seats_->group.member(position).reset_statistics();
-    seats_->busy[static_cast<std::size_t>(position)].time = {};
+    seats_->seat(position).busy = {};
   }
 }
 
 bool inside_body() noexcept { return current_axis != nullptr; }
 
-AxisPlace find_axis(std::string_view name, std::source_location site) {
+AxisPlace find_axis(const AxisNames& names, std::source_location site) {
   if (current_axis == nullptr) {
     throw AxisError(
         fmt::format("axis \"{}\" is not in scope: collectives and axis_index are called inside the body of a "
                     "pmap, and this thread runs none",
-                    name),
-        {.axis = std::string(name), .site = site});
+                    names.text()),
+        {.axis = names.text(), .site = site});
   }
-  if (current_axis->name() != name) {
-    const std::string in_scope = current_axis->name().empty() ? "the pmap gives its axis no name; set .axis_name"
-                                                              : "in scope is " + quoted_list({current_axis->name()});
-    throw AxisError(fmt::format("axis \"{}\" is not in scope here: {}", name, in_scope),
-                    {.axis = std::string(name), .device = current_position, .site = site});
-  }
-  return {current_axis->shared_from_this(), current_position};
+  return current_axis->place(current_position, names, site);
 }
 
 }  // namespace brigade

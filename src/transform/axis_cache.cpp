@@ -13,10 +13,9 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
   std::vector<Device> chosen = devices_ ? *devices_ : devices();
   const auto available = static_cast<std::int64_t>(chosen.size());
   if (devices_ && size != available) {
-    throw InvalidArgument(
-        fmt::format("axis_size is {} and `devices` names {}: leave one of them out, or make them equal", size,
-                    available),
-        context);
+    throw InvalidArgument(fmt::format("{} is {} and `devices` names {}: leave one of them out, or make them equal",
+                                      mesh_ ? "the size of the mesh" : "axis_size", size, available),
+                          context);
   }
   if (size > available) {
     throw InvalidArgument(
@@ -34,7 +33,8 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
                           context);
   }
   chosen.resize(static_cast<std::size_t>(size));
-  return latest_ = axes_[size] = Axis::create(name_, std::move(chosen), site_);
+  return latest_ = axes_[size] =
+             mesh_ ? Axis::create(*mesh_, std::move(chosen), site_) : Axis::create(name_, std::move(chosen), site_);
 }
 
 std::shared_ptr<Axis> AxisCache::latest() {

@@ -53,7 +53,7 @@ void require_first_order(const Variables& variables, const lax::Reduction& reduc
       "argument requires grad, or somebody outside differentiates. Detach the arguments, or use "
       "lax::pmean(grad(f)(...)), "
       "which has derivatives of any order",
-      {.axis = reduction.axis, .site = reduction.site});
+      {.axis = AxisNames(reduction.axes).text(), .site = reduction.site});
 }
 
 std::vector<at::Tensor> tap(const std::vector<at::Tensor>& variables,

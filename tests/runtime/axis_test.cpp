@@ -79,8 +79,9 @@ TEST(Axis, OfAnUnknownNameListsTheOneInScope) {
 
 TEST(Axis, RefusesToRunInsideABody) {
   const auto axis = all_devices();
-  EXPECT_THAT([&] { axis->run([&](int) { axis->run([](int) {}); }); },
-              ThrowsMessage<AxisError>(AllOf(HasSubstr("they do not nest"), HasSubstr("two named axes"))));
+  EXPECT_THAT(
+      [&] { axis->run([&](int) { axis->run([](int) {}); }); },
+      ThrowsMessage<AxisError>(AllOf(HasSubstr("they do not nest"), HasSubstr("two named axes"), HasSubstr(".mesh"))));
 }
 
 TEST(Axis, RefusesNoDevicesUnknownDevicesAndDevicesNamedTwice) {

@@ -5,36 +5,33 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "brigade/comm/group.h"
+#include "brigade/lax/invocation.h"
 #include "brigade/lax/leaves.h"
-#include "brigade/runtime/axis.h"
+#include "brigade/runtime/axis_names.h"
 
 namespace brigade::lax {
 
-// How value_and_grad combines the devices of an axis. Made by reduce_mean and reduce_sum.
+// How value_and_grad combines the devices of an axis, or of several axes of a mesh. Made by reduce_mean and reduce_sum.
 struct Reduction {
   enum class Combine : std::uint8_t { kSum, kMean };
 
-  std::string axis = {};
+  std::vector<std::string> axes = {};
   Combine combine = Combine::kMean;
-  std::source_location site = {};  // for messages
+  Site site = {};  // for messages
 };
 
-// The average over the devices of `axis`, as pmean.
-inline Reduction reduce_mean(std::string axis, std::source_location site = std::source_location::current()) {
-  return {.axis = std::move(axis), .combine = Reduction::Combine::kMean, .site = site};
-}
+// The average, as pmean.
+Reduction reduce_mean(const AxisNames& axis, Site site = Site::current());
 
 // The sum, as psum.
-inline Reduction reduce_sum(std::string axis, std::source_location site = std::source_location::current()) {
-  return {.axis = std::move(axis), .combine = Reduction::Combine::kSum, .site = site};
-}
+Reduction reduce_sum(const AxisNames& axis, Site site = Site::current());
 
 namespace detail {
 
@@ -47,13 +44,15 @@ inline constexpr std::size_t kBucketBytes = std::size_t{256} * 1024;
 // nobody touches the gradients any more.
 class GradientReduction {
  public:
-  // Of gradients like `variables`. Throws AxisError when the axis is not in scope.
-  GradientReduction(const Reduction& how, const Tensors& variables);
+  // Of gradients like `variables`. Throws as find_axis().
+  GradientReduction(const Reduction& how, Tensors variables);
+  ~GradientReduction();
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
-  // Before backward. When differentiable collectives were called since the construction, they will meet again in backward, and
-  // where devices differ in which gradients they have, the order among both would differ: then buckets wait for finish().
+  // Before backward. When differentiable collectives were called since the construction, they will meet again in backward,
+  // and where devices differ in which gradients they have, the order among both would differ: then buckets wait for
+  // finish().
   void set_loss(const at::Tensor& loss);
 
   // The gradient of variable `number` is complete. At most once for each.
@@ -63,34 +62,23 @@ class GradientReduction {
   std::pair<at::Tensor, Tensors> finish();
 
  private:
-  struct Travelling {
-    at::Tensor original;  // as it arrived
-    at::Tensor in, out;   // what is reduced, and where to; one tensor, when the memory is nobody else's
-  };
-
-  struct Bucket {
-    std::size_t first = 0, end = 0;  // of tensors_
-    std::size_t missing = 0;
-    std::string tag = {};
-    std::optional<comm::Pending> pending = {};  // once started
-  };
-
-  // In the order in which they travel: the loss, then the variables from the last to the first.
-  std::size_t index_of(std::size_t number) const noexcept { return tensors_.size() - 1 - number; }
+  struct Bucket;
 
   void put(std::size_t index, at::Tensor value);
   void start_complete_buckets();
   void start(Bucket& bucket);
 
-  AxisPlace place_;
+  // Tensors travel in this order: the loss, then the variables from the last to the first.
+  std::size_t index_of(std::size_t number) const noexcept { return variables_.size() - number; }
+
+  Invocation call_;
   comm::Reduction reduction_;
-  std::source_location site_;
+  Tensors variables_;
+  Tensors waiting_;  // arrived, and in no bucket that has started; undefined otherwise
+  std::vector<std::unique_ptr<Bucket>> buckets_;
+  std::size_t started_ = 0;  // buckets
   std::uint64_t collectives_before_;
   bool overlapped_ = true;
-  Tensors variables_;
-  std::vector<Travelling> tensors_;
-  std::vector<Bucket> buckets_;  // after tensors_, which what is pending reads and writes
-  std::size_t started_ = 0;      // buckets
 };
 
 }  // namespace detail

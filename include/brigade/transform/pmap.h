@@ -11,7 +11,8 @@
 // Anything else is captured by the body, or made a static value of trees (tree::is_static).
 // Result: Sharded<R> for a body that returns the tree R, nothing for a body that returns void.
 //
-// The number of devices N is options.axis_size, else the number of options.devices, else the size along the mapped axes.
+// The number of devices N is options.axis_size, or the size of options.mesh, else the number of options.devices, else the
+// size along the mapped axes.
 //
 // Donation: an argument passed with std::move is consumed when the call succeeds. The body then has the only handle to
 // each tensor of a Sharded that nobody else holds, so it may update it in place, and collectives may reuse its memory;
@@ -23,12 +24,13 @@
 //
 // Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too low
 // for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
-// `devices` is empty or names one twice, when a body writes in place into an argument that it does not own, when backward
-// needs an argument that is an inference tensor, and when a result depends on a tensor that requires grad and is no
-// argument (captured, or made in the body: detach what is only to be looked at); TreeError when in_axes or out_axes are no
-// prefix of the arguments or results, or the devices' results differ in structure; AxisError when called inside a body.
-// When a body throws, its exception reaches the caller unchanged, after the other devices were released from their
-// collectives and have left; last_failure() tells the rest, and the next call works.
+// `devices` is empty or names one twice, when `mesh` stands beside an axis_name or axis_size, when a body writes in place
+// into an argument that it does not own, when backward needs an argument that is an inference tensor, and when a result
+// depends on a tensor that requires grad and is no argument (captured, or made in the body: detach what is only to be looked
+// at); TreeError when in_axes or out_axes are no prefix of the arguments or results, or the devices' results differ in
+// structure; AxisError when called inside a body. When a body throws, its exception reaches the caller unchanged, after
+// the other devices were released from their collectives and have left; last_failure() tells the rest, and the next call
+// works.
 //
 // Calls from several threads take turns on the devices they share. A body must not wait for another thread that calls a
 // pmap: its devices are taken. Both then wait, and a warning says so.
@@ -64,9 +66,9 @@ class Pmapped {
  public:
   Pmapped(F f, PmapOptions options, std::source_location site)
       : f_(std::move(f)),
-        options_(std::move(options)),
+        options_(detail::with_mesh(std::move(options), site)),
         site_(site),
-        axes_(std::make_shared<detail::AxisCache>(options_.axis_name, options_.devices, site)) {}
+        axes_(std::make_shared<detail::AxisCache>(options_.axis_name, options_.mesh, options_.devices, site)) {}
 
   template <class... Args>
   auto operator()(Args&&... args) const {

@@ -263,7 +263,7 @@ std::int64_t PmapArguments<Args...>::device_count() const {
   std::string_view from;
   if (options_.axis_size) {
     expected = options_.axis_size;
-    from = "axis_size";
+    from = options_.mesh ? "the size of the mesh" : "axis_size";
   } else if (options_.devices) {
     expected = static_cast<std::int64_t>(options_.devices->size());
     from = "the number of devices given";

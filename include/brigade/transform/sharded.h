@@ -105,7 +105,7 @@ class Sharded {
   // Throws InvalidArgument, naming the leaf, the position and the first element, when a replica differs by a bit;
   // ShapeError when it does in shape or dtype, TreeError in structure.
   const T& unreplicate(Agreement agreement = Agreement::kChecked,
-                       std::source_location site = std::source_location::current()) const {
+                       std::source_location site = std::source_location::current()) const& {
     const T& first = (*this)[0];
     if (agreement == Agreement::kAssumed) return first;
     for (std::size_t i = 1; i < values_.size(); ++i) {
@@ -114,6 +114,11 @@ class Sharded {
                      first, values_[i]);
     }
     return first;
+  }
+
+  T unreplicate(Agreement agreement = Agreement::kChecked,
+                std::source_location site = std::source_location::current()) && {
+    return std::as_const(*this).unreplicate(agreement, site);
   }
 
   const Axes& out_axes() const noexcept { return out_axes_; }
