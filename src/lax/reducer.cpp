@@ -40,9 +40,7 @@ bool is_ours_alone(const at::Tensor& tensor) {
 
 Reducer::Reducer(const Invocation& call, comm::Reduction reduction, std::size_t count)
     : call_(call), reduction_(reduction) {
-  inputs_.reserve(count);
-  results_.reserve(count);
-  types_.reserve(count);
+  travelling_.reserve(count);
   pieces_.reserve(count);
 }
 
@@ -50,9 +48,8 @@ void Reducer::add(const at::Tensor& data, at::IntArrayRef sizes, at::ScalarType 
                   const at::Tensor& home) {
   if (at::isComplexType(type) && reduction_.op != comm::ReduceOp::kSum) {
     throw InvalidArgument(fmt::format("{} of complex numbers, which have no order: reduce .abs() instead", call_.name),
-                          call_.context(inputs_.size()));
+                          call_.context(travelling_.size()));
   }
-  types_.push_back(type);
   const at::ScalarType carrier = carrier_of(type, reduction_, call_.group().capabilities());
   const bool pairs = at::isComplexType(type) && !at::isComplexType(carrier);
   const auto as_carried = [pairs](const at::Tensor& tensor) { return pairs ? at::view_as_real(tensor) : tensor; };
@@ -60,9 +57,9 @@ void Reducer::add(const at::Tensor& data, at::IntArrayRef sizes, at::ScalarType 
   const bool at_home = home.defined() && home.numel() > 0 && own.data_ptr() == home.data_ptr();
   // Whoever lent it to the body can tell that its values are gone.
   if (at_home && !home.is_inference()) home.unsafeGetTensorImpl()->bump_version();
-  results_.push_back(at_home ? home : at::empty(sizes, own.options()));
-  inputs_.push_back(as_carried(own));
-  pieces_.push_back(piece(inputs_.back(), as_carried(results_.back()), original));
+  const Travelling& added =
+      travelling_.emplace_back(Travelling{as_carried(own), at_home ? home : at::empty(sizes, own.options()), type});
+  pieces_.push_back(piece(added.in, as_carried(added.out), original));
 }
 
 void Reducer::add(const at::Tensor& tensor, at::ScalarType type) {
@@ -82,11 +79,13 @@ comm::Pending Reducer::start(comm::Operation operation, std::string_view tag) {
 }
 
 Tensors Reducer::results() {
-  inputs_.clear();
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    if (results_[i].scalar_type() != types_[i]) results_[i] = results_[i].to(types_[i]);
+  Tensors results;
+  results.reserve(travelling_.size());
+  for (Travelling& one : travelling_) {
+    results.push_back(one.out.scalar_type() == one.type ? std::move(one.out) : one.out.to(one.type));
   }
-  return std::move(results_);
+  travelling_.clear();
+  return results;
 }
 
 Tensors all_reduce(const Invocation& call, comm::Reduction reduction, const Tensors& tensors, std::string_view tag,

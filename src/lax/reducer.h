@@ -31,10 +31,14 @@ class Reducer {
   Tensors results();
 
  private:
+  struct Travelling {
+    at::Tensor in, out;
+    at::ScalarType type;  // of the result
+  };
+
   const Invocation& call_;
   comm::Reduction reduction_;
-  Tensors inputs_, results_;  // as they travel
-  std::vector<at::ScalarType> types_;
+  std::vector<Travelling> travelling_;
   std::vector<comm::Piece> pieces_;
 };
 

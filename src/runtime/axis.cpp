@@ -1,11 +1,11 @@
 #include "brigade/runtime/axis.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
 
+#include "axis_members.h"
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
@@ -31,12 +31,6 @@ class PlaceGuard {
   PlaceGuard& operator=(const PlaceGuard&) = delete;
 };
 
-std::vector<std::string> names_of(const std::vector<MeshAxis>& axes) {
-  std::vector<std::string> names;
-  for (const MeshAxis& axis : axes) names.push_back(axis.name);
-  return names;
-}
-
 void require_usable(const std::string& name, const std::vector<Device>& wanted, std::source_location site) {
   const ErrorContext context{.axis = name, .site = site};
   if (wanted.empty()) {
@@ -56,61 +50,6 @@ void require_usable(const std::string& name, const std::vector<Device>& wanted, 
       throw InvalidArgument(fmt::format("device {} stands twice in `devices`", to_string(wanted[i])), context);
     }
   }
-}
-
-// Which of `axes` the names are, in the order of the names.
-using Dims = c10::SmallVector<int, 4>;
-
-Dims dims_of(const std::vector<MeshAxis>& axes, const AxisNames& names, const ErrorContext& context) {
-  Dims dims;
-  for (const std::string_view name : names) {
-    const auto found = std::find_if(axes.begin(), axes.end(), [&](const MeshAxis& axis) { return axis.name == name; });
-    if (found == axes.end() || name.empty()) {
-      if (axes.front().name.empty()) {
-        throw AxisError(
-            fmt::format("axis \"{}\" is not in scope here: the pmap gives its axis no name; set .axis_name", name),
-            context);
-      }
-      const std::vector<std::string> known = names_of(axes);
-      const std::string nearest = nearest_name(name, known);
-      throw AxisError(fmt::format("axis \"{}\" is not in scope here: in scope {} {}{}", name,
-                                  known.size() == 1 ? "is" : "are", quoted_list(known),
-                                  nearest.empty() || known.size() == 1 ? "" : "; was \"" + nearest + "\" meant?"),
-                      context);
-    }
-    const int dim = static_cast<int>(found - axes.begin());
-    if (std::find(dims.begin(), dims.end(), dim) != dims.end()) {
-      throw InvalidArgument(fmt::format("axis \"{}\" stands twice among the axes of a collective", name), context);
-    }
-    dims.push_back(dim);
-  }
-  if (dims.empty()) {
-    throw InvalidArgument("a collective over no axis: in scope " + quoted_list(names_of(axes)), context);
-  }
-  return dims;
-}
-
-// The positions that differ from `position` in `dims` only, in row-major order of `dims` as listed.
-std::vector<int> positions_along(const std::vector<MeshAxis>& axes, const Dims& dims, int position) {
-  std::vector<int> strides(axes.size());
-  int stride = 1;
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= static_cast<int>(axes[i].size);
-  }
-  const auto stride_of = [&](int dim) { return strides[static_cast<std::size_t>(dim)]; };
-  const auto size_of = [&](int dim) { return static_cast<int>(axes[static_cast<std::size_t>(dim)].size); };
-
-  std::vector<int> positions = {position};
-  for (const int dim : dims) positions[0] -= position / stride_of(dim) % size_of(dim) * stride_of(dim);
-  for (const int dim : dims) {
-    std::vector<int> finer;
-    for (const int start : positions) {
-      for (int i = 0; i < size_of(dim); ++i) finer.push_back(start + i * stride_of(dim));
-    }
-    positions = std::move(finer);
-  }
-  return positions;
 }
 
 // Spinning pays only when each device has a core of its own.
@@ -177,7 +116,8 @@ std::shared_ptr<Axis> Axis::create(Mesh mesh, std::vector<Device> devices, std::
 comm::Group& Axis::group(int position) { return seats_->group.member(position); }
 
 AxisPlace Axis::place(int position, const AxisNames& names, std::source_location site) {
-  const Dims dims = dims_of(axes_, names, {.axis = name_, .device = position, .site = site});
+  const Dims dims =
+      dims_of(axes_, names, [&]() -> ErrorContext { return {.axis = name_, .device = position, .site = site}; });
   std::deque<Seats::Part>& parts = seats_->seat(position).parts;
   auto part = std::find_if(parts.begin(), parts.end(), [&](const Seats::Part& known) { return known.dims == dims; });
   if (part == parts.end()) {
