@@ -11,6 +11,8 @@
 namespace brigade::lax::detail {
 namespace {
 
+thread_local std::uint64_t recorded = 0;
+
 class LinearNode : public torch::autograd::Node {
  public:
   LinearNode(torch::autograd::edge_list inputs, std::string name, Transpose transpose)
@@ -38,8 +40,11 @@ bool needs_recording(const std::vector<at::Tensor>& inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& t) { return t.requires_grad(); });
 }
 
+std::uint64_t recorded_collectives() noexcept { return recorded; }
+
 void record_linear(const Invocation& call, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results,
                    Transpose transpose) {
+  ++recorded;
   const auto node = std::shared_ptr<LinearNode>(
       new LinearNode(torch::autograd::collect_next_edges(inputs), std::string(call.name), std::move(transpose)),
       torch::autograd::deleteNode);

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -17,6 +18,9 @@ using Transpose = std::function<std::vector<at::Tensor>(std::vector<at::Tensor> 
 
 // Whether the collective of these inputs has to be recorded at all.
 bool needs_recording(const std::vector<at::Tensor>& inputs);
+
+// How often record_linear() has been called on this thread.
+std::uint64_t recorded_collectives() noexcept;
 
 // Makes `results`, fresh tensors computed from the data of `inputs` one by one, differentiable. Results that get no
 // cotangent count as zero, so that every device enters the collective of backward with the same tensors.

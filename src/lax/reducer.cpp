@@ -55,14 +55,30 @@ void Reducer::add(const at::Tensor& data, at::IntArrayRef sizes, at::ScalarType 
   const auto as_carried = [pairs](const at::Tensor& tensor) { return pairs ? at::view_as_real(tensor) : tensor; };
   const at::Tensor own = data.scalar_type() == carrier || pairs ? data : data.to(carrier);
   const bool at_home = home.defined() && home.numel() > 0 && own.data_ptr() == home.data_ptr();
+  // Whoever lent it to the body can tell that its values are gone.
+  if (at_home && !home.is_inference()) home.unsafeGetTensorImpl()->bump_version();
   const Travelling& added =
       travelling_.emplace_back(Travelling{as_carried(own), at_home ? home : at::empty(sizes, own.options()), type});
   pieces_.push_back(piece(added.in, as_carried(added.out), original));
 }
 
+void Reducer::add(const at::Tensor& tensor, at::ScalarType type) {
+  const at::Tensor home = is_ours_alone(tensor) ? tensor : at::Tensor();
+  add(plain(call_, tensor), tensor.sizes(), type, tensor, home);
+}
+
 Tensors Reducer::run(comm::Operation operation, std::string_view tag) {
   call_.group().run({.operation = operation, .reduction = reduction_, .pieces = pieces_},
                     {.tag = tag, .site = call_.site});
+  return results();
+}
+
+comm::Pending Reducer::start(comm::Operation operation, std::string_view tag) {
+  return call_.group().start({.operation = operation, .reduction = reduction_, .pieces = pieces_},
+                             {.tag = tag, .site = call_.site});
+}
+
+Tensors Reducer::results() {
   Tensors results;
   results.reserve(travelling_.size());
   for (Travelling& one : travelling_) {
@@ -75,10 +91,7 @@ Tensors Reducer::run(comm::Operation operation, std::string_view tag) {
 Tensors all_reduce(const Invocation& call, comm::Reduction reduction, const Tensors& tensors, std::string_view tag,
                    c10::function_ref<at::ScalarType(at::ScalarType)> type_of) {
   Reducer reducer(call, reduction, tensors.size());
-  for (const at::Tensor& tensor : tensors) {
-    const at::Tensor home = is_ours_alone(tensor) ? tensor : at::Tensor();
-    reducer.add(plain(call, tensor), tensor.sizes(), type_of(tensor.scalar_type()), tensor, home);
-  }
+  for (const at::Tensor& tensor : tensors) reducer.add(tensor, type_of(tensor.scalar_type()));
   return reducer.run(comm::Operation::kAllReduce, tag);
 }
 

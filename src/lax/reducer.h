@@ -19,8 +19,16 @@ class Reducer {
   void add(const at::Tensor& data, at::IntArrayRef sizes, at::ScalarType type, const at::Tensor& original,
            const at::Tensor& home = {});
 
+  // Adds a whole tensor, whose result takes its memory when nobody else holds it.
+  void add(const at::Tensor& tensor, at::ScalarType type);
+
   // One meeting. Results are in the order of add(); they are contiguous, have no graph, and are no views.
   Tensors run(comm::Operation operation, std::string_view tag);
+
+  // The same in two steps. What was added stays alive until start() returns, the Reducer and `tag` until what that returns
+  // has ended.
+  comm::Pending start(comm::Operation operation, std::string_view tag);
+  Tensors results();
 
  private:
   struct Travelling {

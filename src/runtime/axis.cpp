@@ -1,6 +1,5 @@
 #include "brigade/runtime/axis.h"
 
-#include <ATen/ThreadLocalState.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
+#include "caller_state.h"
 #include "failure.h"
 #include "runtime.h"
 
@@ -139,13 +139,14 @@ void Axis::run(c10::function_ref<void(int position)> body) {
         {.axis = name_, .device = current_position, .site = site_});
   }
   Runtime& runtime = Runtime::instance();
-  const Runtime::Lease lease(runtime, devices_);
+  const Runtime::Lease lease(runtime, devices_,
+                             [&] { return fmt::format("the pmap over axis \"{}\" at {}", name_, to_string(site_)); });
   seats_->group.reset();
   seats_->failures.prepare(devices_.size());
 
-  const at::ThreadLocalState state;
+  const CallerState state;
   const auto body_as_caller = [&](int position) {
-    const at::ThreadLocalStateGuard guard(state);
+    const CallerState::Lent lent(state);
     body(position);
   };
   const auto as_device = [&](int position) noexcept { run_at(position, body_as_caller); };
@@ -172,6 +173,7 @@ void Axis::run(c10::function_ref<void(int position)> body) {
   for (const Task& task : tasks) {
     if (worker(task) == nullptr) {  // device 0: this thread itself
       const Runtime::Borrowed borrowed(runtime, devices_[static_cast<std::size_t>(task.position)]);
+      const CallerState::Kept kept;
       run_at(task.position, body);
       takes_part = true;
     }

@@ -19,9 +19,11 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
   }
   if (size > available) {
     throw InvalidArgument(
-        fmt::format("the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
-                    "set_cpu_devices({}) first, or give the mapped axis at most {} rows",
-                    size, available, size, size, available),
+        fmt::format(
+            "the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
+            "set_cpu_devices({}) first, or give the mapped axis at most {} rows: pad_and_mask(..., {}) splits a "
+            "batch among them",
+            size, available, size, size, available, available),
         context);
   }
   if (size < 1) {

@@ -1,5 +1,6 @@
+#include "brigade/transform/pmap_options.h"
+
 #include "brigade/base/error.h"
-#include "brigade/transform/pmap.h"
 
 namespace brigade::detail {
 
