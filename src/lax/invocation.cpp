@@ -85,7 +85,7 @@ Invocation enter(std::string_view name, const AxisNames& axis, const AxisIndexGr
   const auto own = std::find_if(groups.begin(), groups.end(), [rank](const std::vector<int>& group) {
     return std::find(group.begin(), group.end(), rank) != group.end();
   });
-  call.place.members = &call.place.members->among(*own);
+  call.place = call.place.among(*own);
   return call;
 }
 

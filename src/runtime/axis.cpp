@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <map>
 
 #include "axis_members.h"
 #include "brigade/base/environment.h"
@@ -57,6 +59,26 @@ std::chrono::nanoseconds spin_for(std::size_t count) {
   return static_cast<int>(count) <= Runtime::instance().cores() ? kSpinTime : std::chrono::nanoseconds(0);
 }
 
+// Those of a group that have some ranks in it.
+struct Subgroup {
+  comm::Group* of;
+  std::vector<int> ranks;
+};
+
+struct SubgroupView {
+  comm::Group* of;
+  std::span<const int> ranks;
+};
+
+// Finds a Subgroup by its view, without making one.
+struct IsBefore {
+  using is_transparent = void;
+  bool operator()(const auto& a, const auto& b) const {
+    if (a.of != b.of) return std::less<>{}(a.of, b.of);
+    return std::lexicographical_compare(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end());
+  }
+};
+
 }  // namespace
 
 // What the devices of one axis share while they run, one launch at a time.
@@ -79,6 +101,7 @@ class Axis::Seats {
   struct alignas(64) Seat {
     std::chrono::nanoseconds busy{0};
     std::deque<Part> parts = {};  // those asked for so far; they stay where they are
+    std::map<Subgroup, comm::Group*, IsBefore> subgroups = {};
   };
 
   Seat& seat(int position) { return seats[static_cast<std::size_t>(position)]; }
@@ -127,6 +150,15 @@ AxisPlace Axis::place(int position, const AxisNames& names, std::source_location
     part = parts.insert(part, {dims, names.text(), all ? &whole : &whole.among(positions)});
   }
   return {.axis = shared_from_this(), .position = position, .name = part->name, .members = part->members};
+}
+
+comm::Group& Axis::among(int position, comm::Group& members, std::span<const int> ranks) {
+  auto& subgroups = seats_->seat(position).subgroups;
+  auto known = subgroups.find(SubgroupView{&members, ranks});
+  if (known == subgroups.end()) {
+    known = subgroups.emplace(Subgroup{&members, {ranks.begin(), ranks.end()}}, &members.among(ranks)).first;
+  }
+  return *known->second;
 }
 
 void Axis::run(c10::function_ref<void(int position)> body) {

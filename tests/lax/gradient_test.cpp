@@ -97,7 +97,7 @@ TEST(Gradients, AreTransposesOfTheLinearMap) {
     const torch::Tensor x = integers({kDevices, 4, 8});
     const torch::Tensor y = integers(map(x).sizes());
     EXPECT_EQ((map(x) * y).sum().item<double>(), (x * map.transposed(y)).sum().item<double>());
-    EXPECT_NE((map(x) * y).sum().item<double>(), 0.0);
+    EXPECT_TRUE(map.transposed(y).ne(0).any().item<bool>());
   }
 }
 

@@ -128,6 +128,18 @@ TEST(Groups, OfDifferentSizesAreAnErrorWhereShapesDependOnThem) {
   EXPECT_THAT(with([](torch::Tensor t) { return lax::pswapaxes(t, "i", 0, {kUneven}); }), refused("pswapaxes"));
 }
 
+TEST(Groups, ThatDifferAmongDevicesAreAMismatchAndNoHang) {
+  EXPECT_THAT(
+      [] {
+        // Each waits for the next, and the last for the first.
+        const std::vector<lax::AxisIndexGroups> groups = {{{0, 1}, {2}}, {{1, 2}, {0}}, {{2, 0}, {1}}};
+        mapped([&](torch::Tensor t) {
+          return lax::psum(t, "i", {groups[static_cast<std::size_t>(lax::axis_index("i"))]});
+        })(torch::ones({3}));
+      },
+      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("groups_test.cpp:"))));
+}
+
 TEST(Groups, MeetMoreOftenInOneThanInAnother) {
   const auto f = mapped([](torch::Tensor t) {
     const bool first = lax::axis_index("i") < 2;

@@ -179,6 +179,7 @@ bool reduces_in_place(Make make) {
 TEST(Reductions, ReuseTheMemoryOfATemporaryThatNobodyElseHolds) {
   EXPECT_TRUE(reduces_in_place([] { return torch::arange(5000, torch::kFloat); }));
   EXPECT_TRUE(reduces_in_place([] { return torch::arange(3, torch::kInt); }));
+  EXPECT_TRUE(reduces_in_place([] { return torch::ones(3, torch::kHalf); }));
   EXPECT_TRUE(reduces_in_place([] { return torch::ones(3, torch::kComplexFloat); }));
   // Others hold these: as a view, as a second handle, as foreign memory, or with other strides. The last is converted.
   static const torch::Tensor kept = torch::arange(6, torch::kFloat).reshape({2, 3});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,10 @@ class Axis : public std::enable_shared_from_this<Axis> {
   // find_axis().
   AxisPlace place(int position, const AxisNames& names, std::source_location site);
 
+  // The devices that have `ranks` in `members`, which is one of the groups of `position`, in that order; kept likewise. All of
+  // them ask for it, and `ranks` include the own one.
+  comm::Group& among(int position, comm::Group& members, std::span<const int> ranks);
+
   // Indexed by position; since the last reset. Not while a launch is running.
   std::vector<DeviceStatistics> statistics() const;
   void reset_statistics();
@@ -92,6 +97,13 @@ struct AxisPlace {
   comm::Group& group() const noexcept { return *members; }
   int rank() const noexcept { return members->rank(); }
   int size() const noexcept { return members->size(); }
+
+  // The place among those that have `ranks` here.
+  AxisPlace among(std::span<const int> ranks) const {
+    AxisPlace place = *this;
+    place.members = &axis->among(position, *members, ranks);
+    return place;
+  }
 };
 
 // The calling thread's place on the axis called `names`, or on several axes of a mesh together. Throws AxisError, listing
