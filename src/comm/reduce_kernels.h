@@ -25,9 +25,20 @@ struct Slice {
 void reduce_slice(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
                   std::span<const std::span<std::byte>> outs, Slice slice, Stores stores) noexcept;
 
-// The kernels behind both and behind copy_bytes(), for dtypes that are not complex. One input with divisor 1 keeps its bits
-// only when it holds no floating numbers. Streaming stores are not complete on return.
-void reduce_vectorised(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                       std::span<const std::span<std::byte>> outs, Slice slice, Stores stores) noexcept;
+// The arguments of the kernels behind both, where min and max have no divisor and dtypes are those that other ones are not
+// made of: neither bool nor complex.
+struct ReduceTask {
+  Reduction reduction;
+  DType dtype;
+  std::span<const std::span<const std::byte>> inputs;
+  struct Outputs {
+    std::span<const std::span<std::byte>> spans;
+    Stores stores;
+  } outs;
+  Slice slice;
+};
+
+// Streaming stores are not complete on return.
+void reduce_vectorised(const ReduceTask& task) noexcept;
 
 }  // namespace brigade::comm
