@@ -62,13 +62,6 @@ struct Max {
   }
 };
 
-// Inputs that are combined in registers, without a partial result in memory. More pays where memory is the limit; every
-// variant takes its time to compile, so only the sums that training is full of have those.
-constexpr std::size_t kMaxFanIn = 4;
-template <class Op, class Format>
-constexpr std::size_t kFanIn =
-    std::is_same_v<Op, Sum>&& kIsPlain<Format>&& std::is_floating_point_v<typename Format::Value> ? kMaxFanIn : 2;
-
 // What happens to a combined vector before it is encoded.
 struct Keep {
   template <class D, class V>
@@ -116,44 +109,36 @@ T* elements(std::span<std::byte> bytes) {
   return reinterpret_cast<T*>(bytes.data());
 }
 
-// Where results go: from element `first` on, to every one of the spans.
-struct Outputs {
-  std::span<const std::span<std::byte>> spans;
-  std::size_t first = 0;
-  Stores stores = Stores::kCached;
-};
+// Where the inputs' elements from `at` on lie.
+template <std::size_t N, class Format>
+std::array<const typename Format::Stored*, N> all_of(Inputs inputs, std::size_t at) {
+  std::array<const typename Format::Stored*, N> in;
+  for (std::size_t i = 0; i < N; ++i) in[i] = elements<typename Format::Stored>(inputs[i]) + at;
+  return in;
+}
 
-template <class Format>
-using From = std::array<const typename Format::Stored*, kMaxFanIn>;
+using Outputs = ReduceTask::Outputs;
+
+template <std::size_t N, class Format>
+using From = std::array<const typename Format::Stored*, N>;
 
 // T(0, N) of one vector of each input.
 template <std::size_t N, class Format, class D, class Op>
-HWY_INLINE hn::Vec<D> tree_of_vectors(D d, Op op, const From<Format>& in, std::size_t at) {
+HWY_INLINE hn::Vec<D> tree_of_vectors(D d, Op op, const From<N, Format>& in, std::size_t at) {
   const hn::Rebind<typename Format::Stored, D> stored;
-  const auto first = Format::decode(d, hn::LoadU(stored, in[0] + at));
-  if constexpr (N == 1) {
-    return first;
-  } else {
-    const auto pair = op(d, first, Format::decode(d, hn::LoadU(stored, in[1] + at)));
-    if constexpr (N == 2) {
-      return pair;
-    } else {
-      const auto third = Format::decode(d, hn::LoadU(stored, in[2] + at));
-      if constexpr (N == 3) {
-        return op(d, pair, third);
-      } else {
-        return op(d, pair, op(d, third, Format::decode(d, hn::LoadU(stored, in[3] + at))));
-      }
-    }
-  }
+  const auto load = [&](std::size_t i) HWY_ATTR { return Format::decode(d, hn::LoadU(stored, in[i] + at)); };
+  static_assert(N == 1 || N == 2 || N == 4);
+  if constexpr (N == 1) return load(0);
+  if constexpr (N == 2) return op(d, load(0), load(1));
+  if constexpr (N == 4) return op(d, op(d, load(0), load(1)), op(d, load(2), load(3)));
 }
 
-// Stores vectors that follow each other to every output, from element `at` of the results on.
+// Stores vectors that follow each other to every output, from its element `at` on.
 template <class D, class... V>
 HWY_INLINE void store(D d, const Outputs& outs, std::size_t at, V... vectors) {
   using T = hn::TFromD<D>;
   for (const std::span<std::byte> span : outs.spans) {
-    T* out = elements<T>(span) + outs.first + at;
+    T* out = elements<T>(span) + at;
     // Highway rounds a vector of less than 16 bytes up.
     if constexpr (hn::MaxLanes(d) * sizeof(T) >= HWY_STREAM_MULTIPLE) {
       const bool is_aligned = reinterpret_cast<std::uintptr_t>(out) % (hn::Lanes(d) * sizeof(T)) == 0;
@@ -166,79 +151,107 @@ HWY_INLINE void store(D d, const Outputs& outs, std::size_t at, V... vectors) {
   }
 }
 
-// finish(T(0, N)) of the inputs' first `count` elements.
+// finish(T(0, N)) of the inputs' first `count` elements, to the outputs' elements from `to` on.
 template <std::size_t N, class Op, class Source, class Result, class Finish>
-HWY_NOINLINE void combine(const From<Source>& in, const Outputs& outs, std::size_t count, Finish finish) {
+HWY_NOINLINE void combine(const From<N, Source>& in, const Outputs& outs, std::size_t to, std::size_t count,
+                          Finish finish) {
   const hn::ScalableTag<typename Source::Value> d;
   const hn::Rebind<typename Result::Stored, decltype(d)> stored;
   const std::size_t lanes = hn::Lanes(d);
-  const auto result = [&](const From<Source>& from, std::size_t at) HWY_ATTR {
+  const auto result = [&](const From<N, Source>& from, std::size_t at) HWY_ATTR {
     return Result::encode(d, finish(d, tree_of_vectors<N, Source>(d, Op(), from, at)));
   };
 
   std::size_t at = 0;
-  if constexpr (kIsPlain<Source>) {
+  if constexpr (kIsPlain<Source> && kIsPlain<Result>) {
     for (; at + 4 * lanes <= count; at += 4 * lanes) {
-      store(stored, outs, at, result(in, at), result(in, at + lanes), result(in, at + 2 * lanes),
+      store(stored, outs, to + at, result(in, at), result(in, at + lanes), result(in, at + 2 * lanes),
             result(in, at + 3 * lanes));
     }
   }
-  for (; at + lanes <= count; at += lanes) store(stored, outs, at, result(in, at));
+  for (; at + lanes <= count; at += lanes) store(stored, outs, to + at, result(in, at));
   if (at == count) return;
 
   // The last elements fill a vector of their own.
   HWY_ALIGN typename Source::Stored padded[N][hn::MaxLanes(d)] = {};
-  HWY_ALIGN std::array<std::byte, hn::MaxLanes(stored) * sizeof(typename Result::Stored)> last;
-  From<Source> from = {};
+  HWY_ALIGN typename Result::Stored last[hn::MaxLanes(stored)];
+  From<N, Source> from = {};
   for (std::size_t i = 0; i < N; ++i) {
     std::memcpy(padded[i], in[i] + at, (count - at) * sizeof padded[0][0]);
     from[i] = padded[i];
   }
-  const std::span<std::byte> last_span = last;
-  combine<N, Op, Source, Result>(from, {.spans = {&last_span, 1}}, lanes, finish);
+  hn::StoreU(result(from, 0), stored, last);
   for (const std::span<std::byte> span : outs.spans) {
-    std::memcpy(elements<typename Result::Stored>(span) + outs.first + at, last.data(),
-                (count - at) * sizeof(typename Result::Stored));
+    std::memcpy(elements<typename Result::Stored>(span) + to + at, last, (count - at) * sizeof last[0]);
   }
 }
 
-template <class Op, class Source, class Result, class Finish>
-void tree(Inputs inputs, std::size_t at, std::size_t count, const Outputs& outs, Finish finish);
-
-// T(0, P) of at most a block, where it lies already or in `memory`.
-template <class Op, class Source>
-const typename Source::Value* partial(Inputs inputs, std::size_t at, std::size_t count, std::span<std::byte> memory) {
-  if constexpr (kIsPlain<Source>) {
-    if (inputs.size() == 1) return elements<typename Source::Value>(inputs[0]) + at;
-  }
-  tree<Op, Source, Plain<typename Source::Value>>(inputs, at, count, {.spans = {&memory, 1}}, Keep());
-  return elements<typename Source::Value>(memory);
+// Whether there is a kernel for so many inputs, which needs no partial result in memory. Sums of four floats are common, and
+// long enough, to be worth one; every kernel takes its time to compile.
+template <class Op, class Format>
+constexpr bool takes_at_once(std::size_t inputs) {
+  constexpr bool kIsSum = std::is_same_v<Op, Sum>;
+  if (inputs == 2) return kIsSum || kIsPlain<Format>;
+  return inputs == 4 && kIsSum && kIsPlain<Format> && std::is_floating_point_v<typename Format::Value>;
 }
 
-// finish(T(0, P)) of `count` elements from element `at` on. Outputs may be inputs: no partial sum touches them.
-template <class Op, class Source, class Result, class Finish>
+constexpr std::size_t left_of(std::size_t inputs) { return std::bit_floor(inputs - 1); }
+
+// T(0, P) of at most a block from element `at` on, where it lies already or in `memory`.
+template <class Op, class Format>
+const typename Format::Value* partial(Inputs inputs, std::size_t at, std::size_t count, std::span<std::byte> memory) {
+  using Value = typename Format::Value;
+  using Partial = Plain<Value>;
+  const Outputs out = {.spans = {&memory, 1}, .stores = Stores::kCached};
+  if (inputs.size() == 1) {
+    if constexpr (kIsPlain<Format>) return elements<Value>(inputs[0]) + at;
+    combine<1, Sum, Format, Partial>(all_of<1, Format>(inputs, at), out, 0, count, Keep());
+    return elements<Value>(memory);
+  }
+  if constexpr (takes_at_once<Op, Format>(2)) {
+    if (inputs.size() == 2) {
+      combine<2, Op, Format, Partial>(all_of<2, Format>(inputs, at), out, 0, count, Keep());
+      return elements<Value>(memory);
+    }
+  }
+  if constexpr (takes_at_once<Op, Format>(4)) {
+    if (inputs.size() == 4) {
+      combine<4, Op, Format, Partial>(all_of<4, Format>(inputs, at), out, 0, count, Keep());
+      return elements<Value>(memory);
+    }
+  }
+  HWY_ALIGN std::array<std::byte, kBlockBytes> other;
+  const std::size_t left = left_of(inputs.size());
+  combine<2, Op, Partial, Partial>({partial<Op, Format>(inputs.first(left), at, count, memory),
+                                    partial<Op, Format>(inputs.subspan(left), at, count, other)},
+                                   out, 0, count, Keep());
+  return elements<Value>(memory);
+}
+
+// finish(T(0, P)) of `count` elements from element `at` on. Outputs may be inputs: no partial result touches them.
+template <class Op, class Format, class Finish>
 void tree(Inputs inputs, std::size_t at, std::size_t count, const Outputs& outs, Finish finish) {
-  constexpr std::size_t kIn = kFanIn<Op, Source>;
-  if (inputs.size() <= kIn) {
-    From<Source> in = {};
-    for (std::size_t i = 0; i < inputs.size(); ++i) in[i] = elements<typename Source::Stored>(inputs[i]) + at;
-    // A single input that needs no decoding is divided, which follows a sum only, or copied.
-    if constexpr (std::is_same_v<Op, Sum> || !kIsPlain<Source>) {
-      if (inputs.size() == 1) return combine<1, Op, Source, Result>(in, outs, count, finish);
-    }
-    if (inputs.size() == 2) return combine<2, Op, Source, Result>(in, outs, count, finish);
-    if constexpr (kIn == kMaxFanIn) {
-      if (inputs.size() == 3) return combine<3, Op, Source, Result>(in, outs, count, finish);
-      return combine<4, Op, Source, Result>(in, outs, count, finish);
+  using Partial = Plain<typename Format::Value>;
+  HWY_ALIGN std::array<std::byte, kBlockBytes> memory;
+  HWY_ALIGN std::array<std::byte, kBlockBytes> other;
+  if constexpr (takes_at_once<Op, Format>(4)) {
+    if (inputs.size() == 4) {
+      return combine<4, Op, Format, Format>(all_of<4, Format>(inputs, at), outs, at, count, finish);
     }
   }
-  HWY_ALIGN std::array<std::byte, kBlockBytes> left;
-  HWY_ALIGN std::array<std::byte, kBlockBytes> right;
-  const std::size_t half = std::bit_floor(inputs.size() - 1);
-  using Partial = Plain<typename Source::Value>;
-  const From<Partial> partials = {partial<Op, Source>(inputs.first(half), at, count, left),
-                                  partial<Op, Source>(inputs.subspan(half), at, count, right)};
-  combine<2, Op, Partial, Result>(partials, outs, count, finish);
+  if constexpr (takes_at_once<Op, Format>(2)) {
+    if (inputs.size() == 2) {
+      return combine<2, Op, Format, Format>(all_of<2, Format>(inputs, at), outs, at, count, finish);
+    }
+    if (inputs.size() > 2) {
+      const std::size_t left = left_of(inputs.size());
+      return combine<2, Op, Partial, Format>({partial<Op, Format>(inputs.first(left), at, count, memory),
+                                              partial<Op, Format>(inputs.subspan(left), at, count, other)},
+                                             outs, at, count, finish);
+    }
+  }
+  // All that is left to do is to divide, or to encode.
+  combine<1, Sum, Partial, Format>({partial<Op, Format>(inputs, at, count, memory)}, outs, at, count, finish);
 }
 
 // Elements of `out` before the first that begins a line; 0 when none does.
@@ -249,63 +262,60 @@ std::size_t elements_before_line(const T* out) {
 }
 
 template <class Op, class Format, class Finish>
-void reduce_blocks(Inputs inputs, Outputs outs, std::size_t count, Finish finish) {
-  using T = typename Format::Stored;
-  const std::size_t block = inputs.size() <= kFanIn<Op, Format> ? count : kBlockBytes / sizeof(typename Format::Value);
-  // A shorter first block lets the others begin where lines do.
-  const std::size_t unaligned =
-      outs.stores == Stores::kStreaming ? elements_before_line(elements<T>(outs.spans[0]) + outs.first) : 0;
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t next = HWY_MIN(done < unaligned ? unaligned - done : block, count - done);
-    tree<Op, Format, Format>(inputs, outs.first, next, outs, finish);
-    outs.first += next;
-    done += next;
+void reduce_blocks(Inputs inputs, const Outputs& outs, std::size_t at, std::size_t end, Finish finish) {
+  const bool in_blocks = !takes_at_once<Op, Format>(inputs.size()) && !(kIsPlain<Format> && inputs.size() == 1);
+  const std::size_t block = in_blocks ? kBlockBytes / sizeof(typename Format::Value) : end - at;
+  if (outs.stores == Stores::kStreaming) {
+    // A shorter first block lets the others begin where lines do.
+    const std::size_t unaligned = elements_before_line(elements<typename Format::Stored>(outs.spans[0]) + at);
+    const std::size_t first = HWY_MIN(HWY_MIN(unaligned, block), end - at);
+    if (first > 0) tree<Op, Format>(inputs, at, first, outs, finish);
+    at += first;
   }
+  for (; at < end; at += block) tree<Op, Format>(inputs, at, HWY_MIN(block, end - at), outs, finish);
 }
 
 template <class Format>
-void reduce_format(Reduction reduction, Inputs inputs, const Outputs& outs, std::size_t count) {
-  switch (reduction.op) {
+void reduce_format(const ReduceTask& task) {
+  const std::size_t begin = task.range.begin / sizeof(typename Format::Stored);
+  const std::size_t end = task.range.end / sizeof(typename Format::Stored);
+  switch (task.reduction.op) {
     case ReduceOp::kSum:
       if constexpr (std::is_floating_point_v<typename Format::Value>) {
-        if (reduction.divisor != 1.0) {
-          return reduce_blocks<Sum, Format>(inputs, outs, count, Divide<Format>(reduction.divisor));
+        if (task.reduction.divisor != 1.0) {
+          const Divide<Format> divide(task.reduction.divisor);
+          return reduce_blocks<Sum, Format>(task.inputs, task.outs, begin, end, divide);
         }
       }
-      return reduce_blocks<Sum, Format>(inputs, outs, count, Keep());
+      return reduce_blocks<Sum, Format>(task.inputs, task.outs, begin, end, Keep());
     case ReduceOp::kMin:
-      return reduce_blocks<Min, Format>(inputs, outs, count, Keep());
+      return reduce_blocks<Min, Format>(task.inputs, task.outs, begin, end, Keep());
     case ReduceOp::kMax:
-      return reduce_blocks<Max, Format>(inputs, outs, count, Keep());
+      return reduce_blocks<Max, Format>(task.inputs, task.outs, begin, end, Keep());
   }
 }
 
 // Vectors of signed integers wrap: Highway adds them as the processor does, without C++'s rule on overflow.
-void reduce_any(Reduction reduction, DType dtype, Inputs inputs, std::span<const std::span<std::byte>> outs,
-                Range range, Stores stores) {
-  const auto as = [&]<class Format>(Format) {
-    constexpr std::size_t kBytes = sizeof(typename Format::Stored);
-    reduce_format<Format>(reduction, inputs, {outs, range.begin / kBytes, stores}, range.size() / kBytes);
-  };
-  switch (dtype) {
+void reduce_any(const ReduceTask& task) {
+  switch (task.dtype) {
     case DType::kUint8:
-      return as(Plain<std::uint8_t>());
+      return reduce_format<Plain<std::uint8_t>>(task);
     case DType::kInt8:
-      return as(Plain<std::int8_t>());
+      return reduce_format<Plain<std::int8_t>>(task);
     case DType::kInt16:
-      return as(Plain<std::int16_t>());
+      return reduce_format<Plain<std::int16_t>>(task);
     case DType::kInt32:
-      return as(Plain<std::int32_t>());
+      return reduce_format<Plain<std::int32_t>>(task);
     case DType::kInt64:
-      return as(Plain<std::int64_t>());
+      return reduce_format<Plain<std::int64_t>>(task);
     case DType::kFloat16:
-      return as(Float16());
+      return reduce_format<Float16>(task);
     case DType::kBFloat16:
-      return as(BFloat16());
+      return reduce_format<BFloat16>(task);
     case DType::kFloat32:
-      return as(Plain<float>());
+      return reduce_format<Plain<float>>(task);
     case DType::kFloat64:
-      return as(Plain<double>());
+      return reduce_format<Plain<double>>(task);
     case DType::kBool:
     case DType::kComplex64:
     case DType::kComplex128:
@@ -321,10 +331,7 @@ namespace brigade::comm {
 
 HWY_EXPORT(reduce_any);
 
-void reduce_vectorised(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                       std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept {
-  HWY_DYNAMIC_DISPATCH(reduce_any)(reduction, dtype, inputs, outs, range, stores);
-}
+void reduce_vectorised(const ReduceTask& task) noexcept { HWY_DYNAMIC_DISPATCH(reduce_any)(task); }
 
 }  // namespace brigade::comm
 #endif

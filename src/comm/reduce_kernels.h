@@ -19,9 +19,20 @@ void reduce_unchecked(Reduction reduction, DType dtype, std::span<const std::spa
 void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
                   std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept;
 
-// The kernels behind both and behind copy_bytes(), for dtypes that are not complex. One input with divisor 1 keeps its bits
-// only when it holds no floating numbers. Streaming stores are not complete on return.
-void reduce_vectorised(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                       std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept;
+// The arguments of the kernels behind both, where min and max have no divisor and dtypes are those that other ones are not
+// made of: neither bool nor complex.
+struct ReduceTask {
+  Reduction reduction;
+  DType dtype;
+  std::span<const std::span<const std::byte>> inputs;
+  struct Outputs {
+    std::span<const std::span<std::byte>> spans;
+    Stores stores;
+  } outs;
+  Range range;
+};
+
+// Streaming stores are not complete on return.
+void reduce_vectorised(const ReduceTask& task) noexcept;
 
 }  // namespace brigade::comm

@@ -10,82 +10,76 @@ namespace {
 
 using testing::bits_of;
 using testing::Bool;
+using testing::Memory;
+using testing::Oracle;
+using testing::reduce_memory;
 using testing::reduce_vectors;
 using testing::reduced;
-using testing::values_of_all;
 
-template <class T>
-class ReduceOf : public ::testing::Test {};
-TYPED_TEST_SUITE(ReduceOf, testing::AllTypes);
+class ReduceOf : public ::testing::TestWithParam<Oracle> {};
 
-TYPED_TEST(ReduceOf, AnyLengthIsTheTreeBitForBit) {
-  using T = TypeParam;
-  for (int inputs = 1; inputs <= 9; ++inputs) {
-    const auto all = values_of_all<T>(inputs, 300);
-    for (const Reduction reduction : testing::reductions_of<T>()) {
-      const std::vector<T> expected = reduced(reduction, all);
-      for (std::size_t length = 0; length <= 300; ++length) {
-        auto cut = all;
-        for (auto& input : cut) input.resize(length);
-        const std::vector<T> want(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(length));
-        ASSERT_EQ(bits_of(reduce_vectors(reduction, cut, length % 17)), bits_of(want))
-            << testing::text_of(reduction) << " of " << inputs << " inputs of length " << length;
+TEST_P(ReduceOf, AnyLengthIsTheTreeBitForBit) {
+  constexpr std::size_t kLongest = 300;
+  for (int participants = 1; participants <= 9; ++participants) {
+    const std::vector<Memory> all = GetParam().inputs(participants, kLongest);
+    for (const Reduction reduction : GetParam().reductions) {
+      const Memory expected = GetParam().reduced(reduction, all);
+      for (std::size_t length = 0; length <= kLongest; ++length) {
+        const std::size_t bytes = length * size_of(GetParam().dtype);
+        std::vector<Memory> cut = all;
+        for (Memory& input : cut) input.resize(bytes);
+        const Memory want(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(bytes));
+        ASSERT_EQ(reduce_memory(reduction, GetParam().dtype, cut, length % 17), want)
+            << testing::text_of(reduction) << " of " << participants << " inputs of length " << length;
       }
     }
   }
 }
 
 // Longer than one block of partial sums, and enough inputs for several levels of them.
-TYPED_TEST(ReduceOf, ManyInputsAndBlocksAreTheTreeBitForBit) {
-  using T = TypeParam;
-  for (const int inputs : {2, 5, 12, 31, 64, 100}) {
-    const auto all = values_of_all<T>(inputs, 5003);
-    for (const Reduction reduction : testing::reductions_of<T>()) {
-      ASSERT_EQ(bits_of(reduce_vectors(reduction, all, 3)), bits_of(reduced(reduction, all)))
-          << testing::text_of(reduction) << " of " << inputs;
+TEST_P(ReduceOf, ManyInputsAndBlocksAreTheTreeBitForBit) {
+  for (const int participants : {2, 5, 12, 31, 64, 100}) {
+    const std::vector<Memory> all = GetParam().inputs(participants, 3003);
+    for (const Reduction reduction : GetParam().reductions) {
+      ASSERT_EQ(reduce_memory(reduction, GetParam().dtype, all, 3), GetParam().reduced(reduction, all))
+          << testing::text_of(reduction) << " of " << participants;
     }
   }
 }
 
-TYPED_TEST(ReduceOf, ResultMayReplaceAnyInput) {
-  using T = TypeParam;
-  for (const Reduction reduction : testing::reductions_of<T>()) {
-    for (const int inputs : {1, 2, 3, 7, 17}) {
-      const auto all = values_of_all<T>(inputs, 1501);
-      const auto expected = bits_of(reduced(reduction, all));
+TEST_P(ReduceOf, ResultMayReplaceAnyInput) {
+  for (const int participants : {1, 2, 3, 4, 7, 17}) {
+    const std::vector<Memory> all = GetParam().inputs(participants, 1501);
+    for (const Reduction reduction : GetParam().reductions) {
+      const Memory expected = GetParam().reduced(reduction, all);
       for (std::size_t target = 0; target < all.size(); ++target) {
-        auto memory = all;
-        std::vector<std::span<const std::byte>> spans;
-        for (const auto& input : memory) spans.push_back(std::as_bytes(std::span(input)));
-        comm::reduce(reduction, testing::dtype_of<T>(), spans, std::as_writable_bytes(std::span(memory[target])));
-        ASSERT_EQ(bits_of(memory[target]), expected)
-            << testing::text_of(reduction) << " into input " << target << " of " << inputs;
+        std::vector<Memory> memory = all;
+        const std::vector<std::span<const std::byte>> spans(memory.begin(), memory.end());
+        comm::reduce(reduction, GetParam().dtype, spans, memory[target]);
+        ASSERT_EQ(memory[target], expected)
+            << testing::text_of(reduction) << " into input " << target << " of " << participants;
       }
     }
   }
 }
 
-// Every instruction set against the plain loop, with what processors treat differently among the values: NaNs of either sign
-// and with payloads, infinities that cancel, zeros of either sign, subnormal numbers.
-TYPED_TEST(ReduceOf, BitsAreThoseOfThePlainLoopOnEveryInstructionSet) {
-  using T = TypeParam;
-  std::vector<std::pair<Reduction, std::vector<std::vector<T>>>> cases;
-  for (int inputs = 1; inputs <= 9; ++inputs) {
+TEST_P(ReduceOf, BitsAreThoseOfThePlainLoopOnEveryInstructionSet) {
+  for (int participants = 1; participants <= 9; ++participants) {
     for (const std::size_t length : {1, 2, 7, 8, 15, 31, 33, 63, 64, 65, 127, 129, 257, 1003}) {
-      auto all = values_of_all<T>(inputs, length, static_cast<std::uint32_t>(length));
-      testing::plant_specials(all);
-      for (const Reduction reduction : testing::reductions_of<T>()) cases.emplace_back(reduction, all);
+      const std::vector<Memory> all = GetParam().special_inputs(participants, length);
+      for (const Reduction reduction : GetParam().reductions) {
+        const Memory expected = GetParam().reduced(reduction, all);
+        testing::on_every_target([&](const char* target) {
+          ASSERT_EQ(reduce_memory(reduction, GetParam().dtype, all, 5), expected)
+              << testing::text_of(reduction) << " of " << participants << " inputs of length " << length << " on "
+              << target;
+        });
+      }
     }
   }
-  for (const auto& [reduction, all] : cases) {
-    const auto expected = bits_of(reduced(reduction, all));
-    testing::on_every_target([&, &reduction_ = reduction, &all_ = all](const char* target) {
-      ASSERT_EQ(bits_of(reduce_vectors(reduction_, all_, 5)), expected)
-          << testing::text_of(reduction_) << " of " << all_.size() << " inputs of length " << all_[0].size() << " on "
-          << target;
-    });
-  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, ReduceOf, ::testing::ValuesIn(testing::oracles()), testing::dtype_in_name);
 
 RC_GTEST_PROP(Reduce, IsTheTreeForAnyFloats, ()) {
   const auto inputs = *rc::gen::inRange<std::size_t>(1, 20);
