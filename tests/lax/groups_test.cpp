@@ -129,15 +129,13 @@ TEST(Groups, OfDifferentSizesAreAnErrorWhereShapesDependOnThem) {
 }
 
 TEST(Groups, ThatDifferAmongDevicesAreAMismatchAndNoHang) {
-  EXPECT_THAT(
-      [] {
-        // Each waits for the next, and the last for the first.
-        const std::vector<lax::AxisIndexGroups> groups = {{{0, 1}, {2}}, {{1, 2}, {0}}, {{2, 0}, {1}}};
-        mapped([&](torch::Tensor t) {
-          return lax::psum(t, "i", {groups[static_cast<std::size_t>(lax::axis_index("i"))]});
-        })(torch::ones({3}));
-      },
-      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("groups_test.cpp:"))));
+  // Each waits for the next, and the last for the first.
+  const std::vector<lax::AxisIndexGroups> groups = {{{0, 1}, {2}}, {{1, 2}, {0}}, {{2, 0}, {1}}};
+  const auto sum_in_own = [&](torch::Tensor t) {
+    return lax::psum(t, "i", {groups[static_cast<std::size_t>(lax::axis_index("i"))]});
+  };
+  EXPECT_THAT([&] { mapped(sum_in_own)(torch::ones({3})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum"), HasSubstr("groups_test.cpp:"))));
 }
 
 TEST(Groups, MeetMoreOftenInOneThanInAnother) {
