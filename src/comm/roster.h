@@ -192,11 +192,14 @@ std::optional<Seen> Roster::wait(int rank, Place place, Look look, Patience pati
     Roster& roster;
     int rank;
     Clock::time_point start;
+    std::chrono::nanoseconds moving_before;
     ~Ended() {
       roster.end_waiting(rank);
-      roster.statistics(rank).waiting += Clock::now() - start;
+      // What was carried out meanwhile is no waiting.
+      Statistics& spent = roster.statistics(rank);
+      spent.waiting += (Clock::now() - start) - (spent.moving - moving_before);
     }
-  } const ended{*this, rank, start};
+  } const ended{*this, rank, start, statistics(rank).moving};
 
   for (Clock::time_point now = start; now - start < std::min(kSpinTime, limit) && spinning_may_help(rank);
        now = Clock::now()) {
