@@ -1,175 +1,170 @@
-// All-reduce of float32 between two devices of one process, against Open MPI and Gloo between two processes.
+// Collectives of float32 between devices of one process: against Open MPI and Gloo between as many processes, against what
+// the memory allows, and against other ways to ask for the same.
 #include <fmt/format.h>
 
-#include <condition_variable>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <thread>
+#include <algorithm>
+#include <array>
 #include <vector>
 
-#include "brigade/comm/thread_group.h"
-#include "support/aligned.h"
-#include "support/peer.h"
-#include "support/pin.h"
+#include "collectives/peers.h"
+#include "collectives/traffic.h"
+#include "collectives/verification.h"
+#include "support/collective.h"
+#include "support/contest.h"
 #include "support/report.h"
 #include "support/rounds.h"
+#include "support/team.h"
 
 namespace {
 
 using namespace brigade::bench;
 using brigade::comm::DType;
 using brigade::comm::Group;
+using brigade::comm::Operation;
 using brigade::comm::Piece;
-using brigade::comm::ThreadGroup;
 
-constexpr std::size_t kLargest = std::size_t{64} << 20;
-constexpr std::chrono::milliseconds kTimePerSide{20};
+constexpr std::chrono::milliseconds kTimePerEntrant{20};
+constexpr std::size_t kKilobyte = 1024;
+constexpr std::size_t kMegabyte = 1024 * kKilobyte;
 
-// Two devices: the calling thread and one that sleeps between rounds.
-class Ours {
- public:
-  Ours() : group_(2, {}), thread_([this] { serve(); }) {}
-  ~Ours() {
-    start(0, 0);
-    thread_.join();
-  }
-
-  double nanoseconds(std::size_t bytes, int calls) {
-    start(bytes, calls);
-    return measure(group_.member(0), bytes, calls);
-  }
-
- private:
-  static double measure(Group& member, std::size_t bytes, int calls) {
-    const Pinned pinned(member.rank());
-    const AlignedVector<float> in(bytes / sizeof(float), 1.0F);
-    AlignedVector<float> out(in.size());
-    const Piece piece = {
-        .dtype = DType::kFloat32, .in = std::as_bytes(std::span(in)), .out = std::as_writable_bytes(std::span(out))};
-    const auto all_reduce = [&] { member.all_reduce({}, {&piece, 1}, {.tag = "psum"}); };
-    for (int i = 0; i < 3; ++i) all_reduce();
-    member.barrier({});
-    return nanoseconds_per_call(calls, all_reduce);
-  }
-
-  void start(std::size_t bytes, int calls) {
-    {
-      const std::lock_guard lock(mutex_);
-      bytes_ = bytes;
-      calls_ = calls;
-      ++requests_;
+// Ours: nanoseconds of one call, which carries `spans` tensors of that size.
+double nanoseconds(Team& team, const Collective& collective, int calls, std::size_t spans = 1) {
+  const bool broadcasts = collective.operation == Operation::kBroadcast;
+  return team.run([&](Group& member) {
+    const std::array<std::int64_t, 1> shape = {static_cast<std::int64_t>(collective.elements())};
+    std::vector<Buffers> buffers;
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < spans; ++i) buffers.emplace_back(collective, member.size());
+    for (Buffers& one : buffers) {
+      pieces.push_back({.dtype = DType::kFloat32,
+                        .in = std::as_bytes(std::span(one.in)),
+                        .out = std::as_writable_bytes(std::span(one.out)),
+                        .shape = shape});
     }
-    asked_.notify_one();
-  }
-
-  void serve() {
-    for (int served = 0;;) {
-      std::size_t bytes = 0;
-      int calls = 0;
-      {
-        std::unique_lock lock(mutex_);
-        asked_.wait(lock, [&] { return requests_ > served; });
-        served = requests_;
-        bytes = bytes_;
-        calls = calls_;
+    int root = 0;
+    const auto work = [&] {
+      if (broadcasts) {
+        for (Piece& piece : pieces) piece.in = root == member.rank() ? piece.out : std::span<std::byte>();
       }
-      if (calls == 0) return;
-      measure(group_.member(1), bytes, calls);
-    }
-  }
-
-  ThreadGroup group_;
-  std::mutex mutex_;
-  std::condition_variable asked_;
-  std::size_t bytes_ = 0;
-  int calls_ = 0;
-  int requests_ = 0;
-  std::thread thread_;
-};
+      member.run({.operation = collective.operation, .root = root, .pieces = pieces}, {.tag = "bench"});
+      if (broadcasts) root = (root + 1) % member.size();
+    };
+    for (int i = 0; i < 3; ++i) work();
+    member.barrier({});
+    return nanoseconds_per_call(calls, work);
+  });
+}
 
 std::string size_name(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 20) return fmt::format("{} MB", bytes >> 20);
-  if (bytes >= 1024) return fmt::format("{} KB", bytes >> 10);
+  if (bytes >= kMegabyte) return fmt::format("{} MB", bytes / kMegabyte);
+  if (bytes >= kKilobyte) return fmt::format("{} KB", bytes / kKilobyte);
   return fmt::format("{} B", bytes);
 }
 
-// One library's all-reduce, and what it has taken so far, by size.
-struct Side {
-  std::string name;
-  std::function<double(std::size_t bytes, int calls)> nanoseconds;
-  std::vector<std::vector<double>> taken = {};
-
-  void measure(std::size_t index, std::size_t bytes) {
-    if (taken.size() <= index) taken.resize(index + 1);
-    const double guess = taken[index].empty() ? nanoseconds(bytes, 3) : taken[index].back();
-    taken[index].push_back(nanoseconds(bytes, calls_to_fill(kTimePerSide, guess)));
-  }
-};
-
-void add_peer(std::vector<Side>& sides, Report& report, std::vector<std::unique_ptr<Peer>>& peers,
-              const std::string& name, const std::vector<std::string>& command) {
-  try {
-    if (command.empty()) throw PeerAbsent(name + ": was not found when this was built");
-    auto peer = std::make_unique<Peer>(name, command);
-    peer->ask("4 1");
-    sides.push_back({name, [peer = peer.get()](std::size_t bytes, int calls) {
-                       return peer->ask(fmt::format("{} {}", bytes, calls)).at("ns").get<double>();
-                     }});
-    peers.push_back(std::move(peer));
-  } catch (const PeerAbsent& absent) {
-    report.note(fmt::format("left out: {}", absent.what()));
-  }
+Contest contest(Team& team, const Collective& collective) {
+  return {.name = fmt::format("{} {}, {} participants", name_of(collective.operation), size_name(collective.bytes),
+                              team.size()),
+          .about = {{"operation", name_of(collective.operation)},
+                    {"bytes", collective.bytes},
+                    {"participants", team.size()}},
+          .entrants = {{"Brigade", [&team, collective](int calls) { return nanoseconds(team, collective, calls); }}}};
 }
 
-std::vector<std::string> mpi_command() {
-#ifdef BRIGADE_MPI_PEER
-  return under_mpirun(2, BRIGADE_MPI_PEER);
-#else
-  return {};
-#endif
+void add_peer(Contest& contest, CollectivePeer& peer, const Collective& collective, double goal) {
+  if (!peer.works()) return;
+  contest.entrants.push_back(
+      {peer.name(), [&peer, collective](int calls) { return peer.nanoseconds(collective, calls); }, goal});
 }
 
-std::vector<std::string> gloo_command() {
-#ifdef BRIGADE_GLOO_PEER
-  return {BRIGADE_GLOO_PEER};
-#else
-  return {};
-#endif
+double all_reduce_goal(std::size_t bytes) {
+  if (bytes <= kKilobyte) return 1.0;
+  return bytes <= 256 * kKilobyte ? 3.0 : 2.5;
+}
+
+// An all-reduce among P participants reads P inputs and writes P outputs, each once.
+void add_traffic_limit(Contest& contest, Team& team, std::size_t bytes) {
+  const std::size_t traffic = 2 * static_cast<std::size_t>(team.size()) * bytes;
+  contest.entrants.push_back(
+      {"traffic limit", [&team, traffic](int calls) { return traffic_nanoseconds(team, traffic, calls); }, 0.75});
+}
+
+Contest spans_contest(Team& team) {
+  constexpr std::size_t kSpans = 500;
+  constexpr std::size_t kBytes = 64 * kKilobyte;
+  return {.name = "all_reduce of 500 spans of 64 KB",
+          .entrants = {{"Brigade", [&team](int calls) { return nanoseconds(team, {.bytes = kBytes}, calls, kSpans); }},
+                       {"one span", [&team](int calls) { return nanoseconds(team, {.bytes = kSpans * kBytes}, calls); },
+                        1 / 1.5}}};
+}
+
+Contest verification_contest() {
+  constexpr double kLimit = 30;
+  return {.name = "verification of one call",
+          .entrants = {{"Brigade", verification_nanoseconds}, {"limit", [](int) { return kLimit; }, 1.0}},
+          .unit = Contest::Unit::kNanoseconds};
+}
+
+void two_devices(Report& report) {
+  Team team(2);
+  CollectivePeer mpi = open_mpi(2, report);
+  CollectivePeer tcp = gloo(report);
+  std::vector<Contest> contests;
+  for (std::size_t bytes = 4; bytes <= 64 * kMegabyte; bytes *= 4) {
+    const Collective collective = {.bytes = bytes};
+    Contest& added = contests.emplace_back(contest(team, collective));
+    add_peer(added, mpi, collective, all_reduce_goal(bytes));
+    add_peer(added, tcp, collective, 8.0);
+    if (bytes >= 16 * kMegabyte) add_traffic_limit(added, team, bytes);
+  }
+  for (const Operation operation :
+       {Operation::kAllGather, Operation::kReduceScatter, Operation::kAllToAll, Operation::kBroadcast}) {
+    for (std::size_t bytes = 4; bytes <= 16 * kMegabyte; bytes *= 4) {
+      const Collective collective = {.operation = operation, .bytes = bytes};
+      Contest& added = contests.emplace_back(contest(team, collective));
+      add_peer(added, mpi, collective, 1.0);
+    }
+  }
+  contests.push_back(spans_contest(team));
+  contests.push_back(verification_contest());
+  hold(std::move(contests), kTimePerEntrant, report);
+}
+
+// More participants than this machine has cores, if it has few.
+void many_devices(int participants, Report& report) {
+  Team team(participants);
+  CollectivePeer mpi = open_mpi(participants, report);
+  const Collective collective = {.bytes = 256 * kKilobyte};
+  std::vector<Contest> contests = {contest(team, collective)};
+  add_peer(contests[0], mpi, collective, 2.0);
+  hold(std::move(contests), kTimePerEntrant, report);
+}
+
+// What is left of the speed when every core carries many devices.
+void rates(int participants, Report& report) {
+  Team team(participants);
+  std::vector<Contest> contests;
+  for (const std::size_t bytes : {std::size_t{4}, 256 * kKilobyte}) {
+    contests.push_back(contest(team, {.bytes = bytes}));
+    contests.back().unit = Contest::Unit::kCallsPerSecond;
+  }
+  hold(std::move(contests), kTimePerEntrant, report);
 }
 
 }  // namespace
 
 int main() {
   Report report("collectives");
-  Ours ours;
-  std::vector<std::unique_ptr<Peer>> peers;
-  std::vector<Side> sides;
-  sides.push_back({"Brigade", [&](std::size_t bytes, int calls) { return ours.nanoseconds(bytes, calls); }});
-  add_peer(sides, report, peers, "Open MPI", mpi_command());
-  add_peer(sides, report, peers, "Gloo", gloo_command());
-
-  std::vector<std::size_t> sizes;
-  for (std::size_t bytes = 4; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
-  std::vector<double> exchanges;
-  measure_rounds([&](int round, double exchange) {
-    exchanges.push_back(exchange);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      // Every round begins with another side.
-      for (std::size_t s = 0; s < sides.size(); ++s) {
-        sides[(s + static_cast<std::size_t>(round)) % sides.size()].measure(i, sizes[i]);
-      }
-    }
-  });
-
-  for (std::size_t s = 1; s < sides.size(); ++s) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      std::vector<Round> rounds;
-      for (std::size_t r = 0; r < exchanges.size(); ++r) {
-        rounds.push_back({exchanges[r], sides[0].taken[i][r] / 1000, sides[s].taken[i][r] / 1000});
-      }
-      report.add(summarise(fmt::format("all_reduce {} vs {}", size_name(sizes[i]), sides[s].name), "us", rounds));
-    }
-  }
+  report.note(
+      "sizes are of one block: what a participant gives and gets in all_reduce and broadcast, gives in all_gather, "
+      "keeps "
+      "in reduce_scatter, and sends to each in all_to_all; the root of a broadcast changes with every call");
+  report.note(
+      "traffic limit: the time in which both cores read and write as many bytes by c = a + b (the better of ordinary "
+      "and "
+      "streaming stores) in buffers that are as large together; an all_reduce of N bytes reads N and writes N for each "
+      "participant, and reads that stores cause do not count");
+  two_devices(report);
+  for (const int participants : {4, 8}) many_devices(participants, report);
+  rates(32, report);
   return report.finish();
 }

@@ -7,6 +7,8 @@
 // do, and writes the update as `torch::sub(w, g, rate)`, one pass over the weights: that is what the goals are judged
 // on. The same step with the update as examples/jax_mlp.cpp prints it, `w - rate * g`, two passes, is measured beside
 // it.
+//
+// Before that, what a call of a pmap costs by itself.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 
@@ -180,6 +182,27 @@ void measure(const Shape& shape, bench::Report& report) {
   }
 }
 
+// What a call costs besides its body: an empty body, whose result is the next call's argument, over a hand-off to a second
+// thread and back without anything else.
+void measure_empty_call(bench::Report& report) {
+  constexpr double kLimitMicroseconds = 5.0;
+  const auto empty = pmap([](torch::Tensor x) { return x; }, {.axis_name = "devices"});
+  Sharded<torch::Tensor> value = replicate(torch::zeros(1));
+  const auto call_microseconds = [&](int calls) {
+    return 1e-3 * bench::nanoseconds_per_call(calls, [&] { value = empty(std::move(value)); });
+  };
+  call_microseconds(1000);
+  std::vector<bench::Round> rounds;
+  bench::measure_rounds([&](int, double exchange) {
+    const double there_and_back = 1e-3 * 2 * exchange;
+    rounds.push_back(
+        {.exchange_ns = exchange, .ours = call_microseconds(20'000) - there_and_back, .peer = kLimitMicroseconds});
+  });
+  bench::Row row = bench::summarise("empty pmap, result fed back, over a bare hand-off: limit", "us/call", rounds);
+  row.goal = 1.0;
+  report.add(std::move(row));
+}
+
 }  // namespace
 
 int main() {
@@ -187,6 +210,7 @@ int main() {
   at::set_num_threads(1);
   set_cpu_devices(kDevices);
   bench::Report report("step");
+  measure_empty_call(report);
   for (const Shape& shape : kShapes) measure(shape, report);
   return report.finish();
 }

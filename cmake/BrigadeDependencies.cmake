@@ -37,6 +37,7 @@ endif()
 
 if(BRIGADE_BUILD_TESTS)
   brigade_find(GTest "libgtest-dev libgmock-dev")
+  brigade_find(CLI11 libcli11-dev)
   find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h)
   find_library(RAPIDCHECK_LIBRARY rapidcheck)
   if(NOT RAPIDCHECK_INCLUDE_DIR OR NOT RAPIDCHECK_LIBRARY)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing from Debian 12, for the jobs named: build (default), test, check, bench. Instant when nothing is.
-# On other systems it only says where the packages are named.
+# Installs what is missing from Debian 12, for the jobs named: build (default), test, check, bench, model. Instant when
+# nothing is. On other systems it only says where the packages are named.
 #
 #   scripts/setup.sh            what building and training need
 #   scripts/setup.sh test       and what the tests need
@@ -13,13 +13,14 @@ build=(g++ cmake ninja-build ccache
 test=(libgtest-dev libgmock-dev librapidcheck-dev clang-16 libclang-rt-16-dev clang-format-14)
 check=(clang-format-14 clang-16 clang-tidy-16 libomp-16-dev)
 bench=(libopenmpi-dev openmpi-bin libgloo-dev python3-torch python3-venv)
+model=(spin)
 
 wanted=("${build[@]}")
 for group in "$@"; do
   case $group in
     build) ;;
-    test | check | bench) declare -n packages=$group; wanted+=("${packages[@]}") ;;
-    *) echo "setup.sh: no group \"$group\": there are build, test, check and bench" >&2; exit 2 ;;
+    test | check | bench | model) declare -n packages=$group; wanted+=("${packages[@]}") ;;
+    *) echo "setup.sh: no group \"$group\": there are build, test, check, bench and model" >&2; exit 2 ;;
   esac
 done
 

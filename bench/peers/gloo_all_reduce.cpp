@@ -1,5 +1,5 @@
 // Peer of bench_collectives: gloo::allreduce of float sums between two processes, over TCP as in c10d's
-// ProcessGroupGloo. Reads "<bytes> <calls>" and answers {"ns": per call}.
+// ProcessGroupGloo. Reads requests of all_reduce (support/collective.h) and answers {"ns": per call}.
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/math.h>
@@ -9,42 +9,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 
-#include "support/aligned.h"
+#include "support/collective.h"
 #include "support/rounds.h"
 
 namespace {
 
+using namespace brigade::bench;
+using Context = std::shared_ptr<gloo::Context>;
+
 constexpr int kRanks = 2;
 
-struct Request {
-  long bytes = 0;
-  long calls = 0;
-};
-
-double measure(const std::shared_ptr<gloo::Context>& context, const Request& request) {
-  const auto count = static_cast<std::size_t>(request.bytes) / sizeof(float);
-  brigade::bench::AlignedVector<float> in(count, 1.0F);
-  brigade::bench::AlignedVector<float> out(count);
+double measure(const Context& context, const Request& request) {
+  Buffers buffers(request.collective, kRanks);
   const auto all_reduce = [&] {
     gloo::AllreduceOptions options(context);
-    options.setInput(in.data(), count);
-    options.setOutput(out.data(), count);
+    options.setInput(buffers.in.data(), buffers.in.size());
+    options.setOutput(buffers.out.data(), buffers.out.size());
     options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
     gloo::allreduce(options);
   };
   for (int i = 0; i < 3; ++i) all_reduce();
   gloo::BarrierOptions barrier(context);
   gloo::barrier(barrier);
-  return brigade::bench::nanoseconds_per_call(static_cast<int>(request.calls), all_reduce);
+  return nanoseconds_per_call(request.calls, all_reduce);
 }
 
-std::shared_ptr<gloo::Context> connect(int rank, const std::string& folder) {
+Context connect(int rank, const std::string& folder) {
   gloo::transport::tcp::attr attributes;
   attributes.hostname = "localhost";
   auto device = gloo::transport::tcp::CreateDevice(attributes);
@@ -73,9 +69,9 @@ int main() {
   close(to_other[0]);
   {
     const auto context = connect(0, folder);
-    for (Request request; std::scanf("%ld %ld", &request.bytes, &request.calls) == 2;) {
-      if (write(to_other[1], &request, sizeof request) != sizeof request) return 1;
-      std::printf("{\"ns\": %f}\n", measure(context, request));
+    while (const auto request = read_request(std::cin)) {
+      if (write(to_other[1], &*request, sizeof *request) != sizeof *request) return 1;
+      std::printf("{\"ns\": %f}\n", measure(context, *request));
       std::fflush(stdout);
     }
     close(to_other[1]);

@@ -124,8 +124,10 @@ std::string Peer::read_line(milliseconds timeout) {
 std::vector<std::string> under_mpirun(int ranks, const std::string& program) {
   std::vector<std::string> command = {"mpirun", "-np", std::to_string(ranks), "--oversubscribe"};
   if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
-  // Open MPI yields the processor between polls when it believes it is oversubscribed, and would look slow.
-  command.insert(command.end(), {"--mca", "mpi_yield_when_idle", "0", program});
+  // Left alone, Open MPI yields the processor between polls when it believes it is oversubscribed, and would look slow.
+  // Where it is, it looks slow when it does not.
+  const bool oversubscribed = ranks > static_cast<int>(std::thread::hardware_concurrency());
+  command.insert(command.end(), {"--mca", "mpi_yield_when_idle", oversubscribed ? "1" : "0", program});
   return command;
 }
 

@@ -46,7 +46,7 @@ class Peer {
   std::string unread_;
 };
 
-// `mpirun` with two ranks on this machine, also for root.
+// `mpirun` with so many ranks on this machine, also for root.
 std::vector<std::string> under_mpirun(int ranks, const std::string& program);
 
 }  // namespace brigade::bench

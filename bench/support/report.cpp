@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
@@ -17,11 +16,16 @@ namespace brigade::bench {
 namespace {
 
 nlohmann::json as_json(const Row& row) {
-  return {{"name", row.name},           {"ours", row.ours},
-          {"peer", row.peer},           {"unit", row.unit},
-          {"ratio", row.ratio},         {"ratio_min", row.ratio_min},
-          {"ratio_max", row.ratio_max}, {"goal", row.goal ? nlohmann::json(*row.goal) : nlohmann::json(nullptr)},
-          {"judged", row.judged}};
+  nlohmann::json json = {
+      {"name", row.name}, {"ours", row.ours}, {"unit", row.unit}, {"judged", row.judged}, {"about", row.about}};
+  if (row.peer) {
+    json.update({{"peer", *row.peer},
+                 {"ratio", row.ratio},
+                 {"ratio_min", row.ratio_min},
+                 {"ratio_max", row.ratio_max},
+                 {"goal", row.goal ? nlohmann::json(*row.goal) : nlohmann::json(nullptr)}});
+  }
+  return json;
 }
 
 bool missed(const Row& row) { return row.goal && row.judged && row.ratio < *row.goal; }
@@ -41,8 +45,11 @@ void print_table(const std::vector<Row>& rows) {
   fmt::print("{:<{}} {:>12} {:>12} {:<{}} {:>8} {:>17} {:>18}\n", "name", name, "ours", "peer", "unit", unit, "ratio",
              "lowest - highest", "goal");
   for (const Row& row : rows) {
-    fmt::print("{:<{}} {:>12.3f} {:>12.3f} {:<{}} {:>8.2f} {:>17} {:>18}\n", row.name, name, row.ours, row.peer,
-               row.unit, unit, row.ratio, fmt::format("{:.2f} - {:.2f}", row.ratio_min, row.ratio_max), verdict(row));
+    const bool alone = !row.peer;
+    fmt::print("{:<{}} {:>12.3f} {:>12} {:<{}} {:>8} {:>17} {:>18}\n", row.name, name, row.ours,
+               alone ? "" : fmt::format("{:.3f}", *row.peer), row.unit, unit,
+               alone ? "" : fmt::format("{:.2f}", row.ratio),
+               alone ? "" : fmt::format("{:.2f} - {:.2f}", row.ratio_min, row.ratio_max), verdict(row));
   }
   fmt::print("ours, peer, ratio: medians over rounds; a ratio above 1 means that ours is better\n");
   if (std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.judged; })) return;

@@ -1,6 +1,7 @@
 // What a bench found: a table for people and build/bench/<name>.json for programs.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,13 +11,14 @@ namespace brigade::bench {
 struct Row {
   std::string name;
   double ours = 0;
-  double peer = 0;
+  std::optional<double> peer = {};  // none: ours stands alone, without a ratio
   std::string unit;
   double ratio = 0;  // how many times better ours is, the median of rounds
   double ratio_min = 0;
   double ratio_max = 0;
   std::optional<double> goal = {};  // for `ratio`
   bool judged = false;              // whether the figures rest on enough rounds of close cores to judge the goal by
+  nlohmann::json about = nlohmann::json::object();  // what programs that read the file may look for
 };
 
 class Report {

@@ -30,27 +30,30 @@ void measure_rounds(const std::function<void(int round, double exchange_ns)>& me
 }
 
 Row summarise(std::string name, std::string unit, const std::vector<Round>& rounds, Better better) {
+  Row row = summarise_alone(std::move(name), std::move(unit), rounds);
+  std::vector<double> ratios;
+  std::vector<double> peer;
+  for (const Round& round : rounds) {
+    if (row.judged && !are_close(round.exchange_ns)) continue;
+    peer.push_back(round.peer);
+    ratios.push_back(better == Better::kLess ? round.peer / round.ours : round.ours / round.peer);
+  }
+  row.peer = median(peer);
+  row.ratio = median(ratios);
+  row.ratio_min = *std::min_element(ratios.begin(), ratios.end());
+  row.ratio_max = *std::max_element(ratios.begin(), ratios.end());
+  return row;
+}
+
+Row summarise_alone(std::string name, std::string unit, const std::vector<Round>& rounds) {
   const auto close =
       std::count_if(rounds.begin(), rounds.end(), [](const Round& r) { return are_close(r.exchange_ns); });
   const bool judged = close >= kJudgedRounds;
   std::vector<double> ours;
-  std::vector<double> peer;
-  std::vector<double> ratios;
   for (const Round& round : rounds) {
-    if (judged && !are_close(round.exchange_ns)) continue;
-    ours.push_back(round.ours);
-    peer.push_back(round.peer);
-    ratios.push_back(better == Better::kLess ? round.peer / round.ours : round.ours / round.peer);
+    if (!judged || are_close(round.exchange_ns)) ours.push_back(round.ours);
   }
-  return {.name = std::move(name),
-          .ours = median(ours),
-          .peer = median(peer),
-          .unit = std::move(unit),
-          .ratio = median(ratios),
-          .ratio_min = *std::min_element(ratios.begin(), ratios.end()),
-          .ratio_max = *std::max_element(ratios.begin(), ratios.end()),
-          .goal = {},
-          .judged = judged};
+  return {.name = std::move(name), .ours = median(ours), .unit = std::move(unit), .judged = judged};
 }
 
 int calls_to_fill(std::chrono::nanoseconds target, double nanoseconds) {

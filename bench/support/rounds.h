@@ -35,6 +35,9 @@ void measure_rounds(const std::function<void(int round, double exchange_ns)>& me
 enum class Better { kLess, kMore };
 Row summarise(std::string name, std::string unit, const std::vector<Round>& rounds, Better better = Better::kLess);
 
+// The same of ours alone.
+Row summarise_alone(std::string name, std::string unit, const std::vector<Round>& rounds);
+
 // Nanoseconds per call of `work`: the median of up to 10 equal series of together about `calls` calls, so that a series
 // in which the system gave the core to someone else does not count.
 template <class Work>

@@ -17,5 +17,7 @@
 #include "brigade/random/permutation.h"
 #include "brigade/runtime/device.h"
 #include "brigade/transform/grad.h"
+#include "brigade/transform/pad.h"
 #include "brigade/transform/pmap.h"
+#include "brigade/transform/reduced_grad.h"
 #include "brigade/tree/tree.h"

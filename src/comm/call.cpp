@@ -1,4 +1,4 @@
-#include "comm/call.h"
+#include "brigade/comm/call.h"
 
 #include <array>
 #include <bit>

@@ -1,6 +1,7 @@
 #include "comm/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 #include <vector>
@@ -82,16 +83,19 @@ void check_pairs(std::span<const RankPair> pairs, int size, const ErrorContext& 
 }  // namespace
 
 void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context) {
-  if (!is_reducible(dtype)) {
-    throw InvalidArgument(fmt::format("{} cannot be reduced; int32, int64, float32 and float64 can", name_of(dtype)),
-                          context);
-  }
-  const bool integer = dtype == DType::kInt32 || dtype == DType::kInt64;
-  if (integer && reduction.divisor != 1.0) {
-    throw InvalidArgument(fmt::format("a reduction of {} takes no divisor (got {}); convert to float first",
-                                      name_of(dtype), reduction.divisor),
-                          context);
-  }
+  const Capabilities& capabilities = kernel_capabilities();
+  if (capabilities.takes(reduction, dtype)) return;
+  const Capabilities::Reductions& can = capabilities.of(dtype);
+  const bool divides = reduction.divisor != 1.0;
+  std::string_view advice;
+  if (!can.sum && reduction.op == ReduceOp::kSum) advice = ": convert to an integer dtype first";
+  if (!can.divisor && divides) advice = ": convert to a floating dtype first";
+  throw InvalidArgument(
+      fmt::format("{} of {}{} is not defined; {} takes {}, {}{}", name_of(reduction.op), name_of(dtype),
+                  divides ? fmt::format(" with divisor {}", reduction.divisor) : "", name_of(dtype),
+                  can.sum && can.order ? "sum, min and max" : (can.sum ? "sum" : "min and max"),
+                  can.divisor ? "with any divisor" : "without a divisor", advice),
+      context);
 }
 
 void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>> inputs,
@@ -104,6 +108,27 @@ void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>>
     if (inputs[i].size() == out.size()) continue;
     throw InvalidArgument(
         fmt::format("input {} of a reduction has {} bytes and its result {}", i, inputs[i].size(), out.size()));
+  }
+}
+
+void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context) {
+  std::vector<bool> is_there(static_cast<std::size_t>(size));
+  for (const int other : ranks) {
+    if (other < 0 || other >= size) {
+      throw InvalidArgument(
+          fmt::format("a group among ranks [{}]: {} is outside 0 to {}", fmt::join(ranks, ", "), other, size - 1),
+          context);
+    }
+    if (is_there[static_cast<std::size_t>(other)]) {
+      throw InvalidArgument(fmt::format("a group among ranks [{}]: {} stands twice", fmt::join(ranks, ", "), other),
+                            context);
+    }
+    is_there[static_cast<std::size_t>(other)] = true;
+  }
+  if (!is_there[static_cast<std::size_t>(rank)]) {
+    throw InvalidArgument(fmt::format("a group among ranks [{}] was asked for by rank {}, which is not among them",
+                                      fmt::join(ranks, ", "), rank),
+                          context);
   }
 }
 

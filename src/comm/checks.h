@@ -5,12 +5,12 @@
 #include <span>
 
 #include "brigade/base/error.h"
+#include "brigade/comm/call.h"
 #include "brigade/comm/group.h"
-#include "comm/call.h"
 
 namespace brigade::comm {
 
-// Throws InvalidArgument when the dtype is not reducible or an integer has a divisor.
+// Throws InvalidArgument, with what the dtype does take, when kernel_capabilities() does not take the reduction.
 void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context = {});
 
 // Throws InvalidArgument unless all spans have one size, in whole elements, and there is at least one input.
@@ -20,5 +20,8 @@ void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>>
 // Throws ShapeError when sizes of a piece do not fit the operation in a group of `size`, and InvalidArgument when a
 // dtype, divisor, root or pair is none that the operation takes or spans overlap in part.
 void check_call(const Call& call, int size, const ErrorContext& context);
+
+// Throws InvalidArgument unless `ranks` are of a group of `size`, each once, `rank` among them.
+void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context);
 
 }  // namespace brigade::comm

@@ -1,125 +1,91 @@
-// Where the participants of a group meet: who has arrived at which operation, who still touches others' memory, and
-// whether the group has failed. No data passes through here.
+// Where the participants of one group meet: what each has posted for which operation, which slices of it are carried out,
+// and who is through with it.
 //
-// A participant has two posts, used by turns. It cannot begin operation s + 2 before everyone has arrived at s + 1, and
-// by then nobody reads posts of s.
-//
-// Why nobody's memory is touched after it left with an exception. A participant that is about to move data announces
-// kMoving and then looks whether the group has failed; if so, it abandons. A participant that leaves does so after the
-// group has failed, and looks at everyone's phase first: it waits for those that it sees moving. Stores and loads are
-// sequentially consistent, so either the mover sees the failure or the leaver sees the mover. Moving waits for nothing,
-// so the leaver's wait is bounded by copying and adding.
+// A participant has kInFlight posts, used by turns. It may write the one of operation s again for s + kInFlight once
+// everyone is through with s, and is then in nobody's way. docs/engine.md has the whole of it as a state machine.
 #pragma once
 
-#include <atomic>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "brigade/base/deadline.h"
-#include "brigade/base/event_count.h"
 #include "comm/post.h"
+#include "comm/roster.h"
 
 namespace brigade::comm {
 
-// Why a group can do nothing more until it is reset.
-struct Failure {
-  enum class Kind { kAborted, kMismatch, kDeadline };
-
-  Kind kind = Kind::kAborted;
-  int rank = 0;      // who failed, or noticed
-  std::string text;  // complete, but for what the reader of the message was doing
-};
-
-enum class Waited { kReached, kFailed, kTimedOut };
-
 class Meeting {
  public:
-  Meeting(int size, std::chrono::nanoseconds time_without_progress, bool spin);
+  // Operations that a participant may have begun and not completed.
+  static constexpr std::uint64_t kInFlight = 8;
 
-  int size() const noexcept { return static_cast<int>(participants_.size()); }
-  std::chrono::nanoseconds time_without_progress() const noexcept { return time_without_progress_; }
+  // `ranks` are those of the roster, in this group's order.
+  Meeting(Roster& roster, std::vector<int> ranks);
 
-  Post& post(int rank, std::uint64_t sequence) noexcept { return at(rank).posts[sequence % 2]; }
-  const Post& post(int rank, std::uint64_t sequence) const noexcept { return at(rank).posts[sequence % 2]; }
+  Roster& roster() const noexcept { return roster_; }
+  int size() const noexcept { return static_cast<int>(ranks_.size()); }
+  const std::vector<int>& ranks() const noexcept { return ranks_; }
+  int rank_in_roster(int rank) const noexcept { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  // The post of `rank` is complete.
-  void arrive(int rank, std::uint64_t sequence) noexcept;
+  Post& post(int rank, std::uint64_t sequence) noexcept { return at(rank).posts[sequence % kInFlight]; }
+  const Post& post(int rank, std::uint64_t sequence) const noexcept { return at(rank).posts[sequence % kInFlight]; }
 
-  // kFailed also when one that has not arrived has left the group. Adds to `waited` what was worth a look at the clock.
-  Waited await_arrivals(int rank, std::uint64_t sequence, Deadline deadline, std::chrono::nanoseconds& waited) noexcept;
+  // The post of `rank` is complete. Wakes those who wait, if everybody is there now and they are `wanted`: who completes
+  // the meeting may as well do the work alone and wake them then.
+  void arrive(int rank, std::uint64_t sequence, bool wanted) noexcept;
+  bool has_arrived(int rank, std::uint64_t sequence) const noexcept {
+    return post(rank, sequence).stamp.load() >= sequence;
+  }
 
-  // False when the group has failed: then nobody's spans may be touched, and await_quiet() comes next.
-  bool begin_moving(int rank, std::uint64_t sequence) noexcept;
-  void finish_moving(int rank, std::uint64_t sequence) noexcept;
+  // kFailed also when one that has not arrived has left. `next` is the first participant that was not seen there, from 0,
+  // so that each is looked at until it is there and then no more.
+  Seen look_for_arrivals(std::uint64_t sequence, int& next) const noexcept;
+
+  // Whether everyone posted the same call as `rank`. Once all have arrived.
+  bool all_alike(int rank, std::uint64_t sequence) const noexcept;
+
+  // The next slice of the region of `owner` that nobody has claimed.
+  std::optional<std::uint32_t> claim(int owner, std::uint64_t sequence) noexcept;
+  void count_done(int owner, std::uint64_t sequence) noexcept { post(owner, sequence).done.fetch_add(1); }
 
   // kFailed when others abandoned the operation; nobody moves any more then.
-  Waited await_finish(int rank, std::uint64_t sequence, Deadline deadline, std::chrono::nanoseconds& waited) noexcept;
+  Seen look_for_done(std::uint64_t sequence, int& next) const noexcept;
 
-  // After a failure: returns once nobody touches others' spans.
-  void await_quiet(int rank, std::uint64_t sequence) noexcept;
+  // `rank` will not look at the posts of `sequence` any more.
+  void finish(int rank, std::uint64_t sequence) noexcept;
 
-  // The first failure stays.
-  void fail(Failure failure) noexcept;
-  bool failed() const noexcept { return (condition_.load() & kFailed) != 0; }
-  Failure failure() const;
+  // Whether the post of `sequence` may be written: everyone is through with what it held before.
+  bool is_free(std::uint64_t sequence, std::uint64_t& known) const noexcept;
 
-  void leave(int rank) noexcept;
-  bool has_left(int rank) const noexcept { return at(rank).left.load(); }
+  // The last operation that `rank` arrived at; nullopt before its first since the reset.
+  std::optional<std::uint64_t> last_sequence(int rank) const noexcept;
 
-  // The last operation that `rank` arrived at; 0 before the first.
-  std::uint64_t last_sequence(int rank) const noexcept;
-  // How long `rank` has been waiting, if it has for long enough to look at the clock.
-  std::optional<std::chrono::nanoseconds> waiting_for(int rank) const noexcept;
+  // The number of an operation since the reset, from 1, as people count.
+  std::uint64_t number_of(std::uint64_t sequence) const noexcept { return sequence - before_; }
 
-  void reset() noexcept;
+  bool has_finished(int rank, std::uint64_t sequence) const noexcept { return at(rank).finished.load() >= sequence; }
+
+  // The next operation is the one after `last`.
+  void reset(std::uint64_t last) noexcept;
 
  private:
-  using Clock = Deadline::Clock;
-
-  enum class Seen { kNotYet, kReached, kFailed };
-
   struct alignas(kCacheLine) Participant {
-    Post posts[2];
-    alignas(kCacheLine) std::atomic<bool> left{false};
-    std::atomic<Clock::rep> waits_since{0};  // 0 when it does not wait
-    std::atomic<int> core{-1};               // where it was when it last arrived
+    Post posts[kInFlight];
+    alignas(kCacheLine) std::atomic<std::uint64_t> finished{0};
   };
-
-  static constexpr std::uint32_t kFailed = 1;
-  static constexpr std::uint32_t kSomeoneLeft = 2;
 
   Participant& at(int rank) noexcept { return participants_[static_cast<std::size_t>(rank)]; }
   const Participant& at(int rank) const noexcept { return participants_[static_cast<std::size_t>(rank)]; }
-  std::uint64_t phase(int rank, std::uint64_t sequence) const noexcept { return post(rank, sequence).phase.load(); }
 
-  bool all_reached(std::uint64_t sequence, Step step, int& next) const noexcept;
-  Seen look_for_arrivals(std::uint64_t sequence, int& next) const noexcept;
-  Seen look_for_finish(std::uint64_t sequence, int& next) const noexcept;
-  bool is_quiet(std::uint64_t sequence) const noexcept;
-  bool spinning_may_help(int rank) const noexcept;
-  void announce(int rank, std::uint64_t sequence, Step step) noexcept;
-  std::uint64_t progress() const noexcept;
+  bool all_arrived(std::uint64_t sequence, int& next) const noexcept;
+  bool all_done(std::uint64_t sequence, int& next) const noexcept;
 
-  template <class Look>
-  Waited wait(int rank, Look look, std::chrono::nanoseconds limit, Deadline deadline,
-              std::chrono::nanoseconds& waited) noexcept;
-  template <class Look>
-  Waited wait_long(int rank, Look look, std::chrono::nanoseconds limit, Deadline deadline) noexcept;
-
-  const std::chrono::nanoseconds time_without_progress_;
-  const bool spin_;
+  Roster& roster_;
+  const std::vector<int> ranks_;
+  std::uint64_t before_ = 0;  // the last operation before the reset
   std::vector<Participant> participants_;
-
-  // Read by every wait, written when something ends.
-  alignas(kCacheLine) std::atomic<std::uint32_t> condition_{0};
-  mutable std::mutex failure_mutex_;
-  Failure failure_;
-
-  alignas(kCacheLine) EventCount events_;
 };
 
 }  // namespace brigade::comm

@@ -1,13 +1,14 @@
 #include "comm/member.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <limits>
 
 #include "comm/checks.h"
+#include "comm/deadlock.h"
+#include "comm/subgroups.h"
 
 namespace brigade::comm {
 namespace {
@@ -16,6 +17,17 @@ using Clock = Deadline::Clock;
 
 // With payloads every participant reads everyone's, so their sum is bounded too.
 constexpr std::size_t kPayloadsBytes = std::size_t{64} * 1024;
+
+// Moving less than this is not worth waking others for, nor two readings of the clock.
+constexpr std::size_t kWorthWaking = std::size_t{256} * 1024;
+constexpr std::size_t kWorthTiming = std::size_t{16} * 1024;
+
+// Nobody is woken when a post becomes free, which happens to those only who begin many operations ahead of others.
+constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(1);
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();  // an operation that is never complete
+
+constexpr std::chrono::nanoseconds kUnlimited = std::chrono::nanoseconds::max();
 
 constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
@@ -39,210 +51,315 @@ std::size_t payload_bytes(const Call& call) noexcept {
 
 }  // namespace
 
-ThreadGroup::Member::Member(Meeting& meeting, const std::string& group_name, int rank)
+ThreadGroup::Member::Member(Meeting& meeting, Subgroups& subgroups, int rank)
     : meeting_(meeting),
-      group_name_(group_name),
+      subgroups_(subgroups),
       rank_(rank),
+      seat_(meeting.rank_in_roster(rank)),
       inputs_(static_cast<std::size_t>(meeting.size())),
-      scratch_(inputs_.size()),
-      outs_(inputs_.size()) {}
-
-void ThreadGroup::Member::all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllReduce, .reduction = reduction, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::reduce_scatter(Reduction reduction, std::span<const Piece> pieces,
-                                         const CallOptions& options) {
-  run({.operation = Operation::kReduceScatter, .reduction = reduction, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::all_gather(std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllGather, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kBroadcast, .root = root, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::all_to_all(std::span<const Piece> pieces, const CallOptions& options) {
-  run({.operation = Operation::kAllToAll, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::permute(std::span<const RankPair> pairs, std::span<const Piece> pieces,
-                                  const CallOptions& options) {
-  run({.operation = Operation::kPermute, .pairs = pairs, .pieces = pieces}, options);
-}
-
-void ThreadGroup::Member::barrier(const CallOptions& options) { run({.operation = Operation::kBarrier}, options); }
+      outputs_(inputs_.size()) {}
 
 void ThreadGroup::Member::run(const Call& call, const CallOptions& options) {
-  if (meeting_.failed()) leave_late(call, options);
-  ++sequence_;
-  const std::size_t bytes = payload_bytes(call);
-  const bool by_payload = bytes <= std::min(Post::kPayloadBytes, kPayloadsBytes / inputs_.size());
-  const Staging staging = prepare(call, options, by_payload);
+  finish(begin(call, options, Next::kWaits));
+}
 
+std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& options) {
+  note_in_flight(true);
+  return begin(call, options, Next::kGoesOn);
+}
+
+std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& options, Next next) {
+  if (roster().failed()) leave_late(call, options);
+  const std::uint64_t sequence = last_begun_ + 1;
+  if (size() > 1 && !meeting_.is_free(sequence, known_finished_)) await_free_post(sequence, options);
+  prepare(sequence, call, options);
+
+  Statistics& statistics = roster().statistics(seat_);
+  ++statistics.calls;
+  for (const Piece& piece : call.pieces) statistics.bytes += static_cast<std::int64_t>(piece.in.size());
+  last_begun_ = sequence;
   if (size() == 1) {
     run_alone(call);
-  } else if (by_payload) {
-    write_payload(call, bytes);
-    meet(options);
-    move_from_payloads(call, bytes);
+    completed_ = sequence;
   } else {
-    meet(options);
-    move_directly(call, options);
+    // Who comes last and waits next may do small work alone and wake the others when it is done.
+    const Begun& own = begun(sequence);
+    meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.bytes >= kWorthWaking);
   }
-  ++statistics_.calls;
-  for (const Piece& piece : call.pieces) statistics_.bytes += static_cast<std::int64_t>(piece.in.size());
+  return sequence;
+}
+
+// Returns once everyone is through with what the post of `sequence` held before.
+void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOptions& options) {
+  const auto look = [&] {
+    const Seen own = advance();
+    if (meeting_.is_free(sequence, known_finished_)) return Seen::kReached;
+    if (own != Seen::kReached) return own;
+    return roster().failed() ? Seen::kFailed : Seen::kNotYet;  // all is complete here, but not with the others
+  };
+  const auto seen = wait_for(sequence - Meeting::kInFlight, look,
+                             {.limit = roster().time_without_progress(), .deadline = options.deadline, .nap = kNap});
+  if (seen != Seen::kReached) give_up(kNever, seen, options.deadline, options.site);
 }
 
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.
-ThreadGroup::Member::Staging ThreadGroup::Member::prepare(const Call& call, const CallOptions& options,
-                                                          bool by_payload) {
+void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, const CallOptions& options) {
   try {
-    check_call(call, size(), context(options));
-    if (size() == 1) return nullptr;
-    own_post().describe(call, options);
-    return by_payload ? nullptr : stage_inputs(call);
+    check_call(call, size(), context(options.site));
+    if (size() == 1) return;
+    Begun& own = begun(sequence);
+    own.deadline = options.deadline;
+    own.bytes = payload_bytes(call);
+    own.by_payload = own.bytes <= std::min(Post::kPayloadBytes, kPayloadsBytes / inputs_.size());
+
+    Post& post = meeting_.post(rank_, sequence);
+    post.describe(call, options);
+    if (own.by_payload) {
+      std::byte* at = post.payload(own.bytes);
+      for (const Piece& piece : call.pieces) {
+        if (!piece.in.empty()) std::memcpy(at, piece.in.data(), piece.in.size());
+        at += aligned(common_bytes(call.operation, piece));
+      }
+    } else {
+      stage_inputs(post, own);
+      post.cut(rank_, size());
+    }
   } catch (const std::exception& error) {
-    meeting_.fail(
-        {.kind = Failure::Kind::kAborted, .rank = rank_, .text = messages::failed(group_name_, rank_, error.what())});
+    roster().fail(Failure::Kind::kAborted, seat_,
+                  [&] { return messages::failed(roster().name(), seat_, error.what()); });
     throw;
   }
 }
 
 // Participants read each other's inputs in any order, so those that are also outputs are copied first. A reduction
 // needs none of this: it reads and writes an element at one time.
-ThreadGroup::Member::Staging ThreadGroup::Member::stage_inputs(const Call& call) {
-  if (call.operation != Operation::kAllToAll && call.operation != Operation::kPermute) return nullptr;
-  const auto in_place = [](const Piece& piece) { return piece.in.data() == piece.out.data(); };
+void ThreadGroup::Member::stage_inputs(Post& post, Begun& own) const {
+  if (post.call.operation != Operation::kAllToAll && post.call.operation != Operation::kPermute) return;
+  const auto in_place = [](const Piece& piece) { return !piece.in.empty() && piece.in.data() == piece.out.data(); };
   std::size_t bytes = 0;
-  for (const Piece& piece : call.pieces) bytes += in_place(piece) ? piece.in.size() : 0;
-  if (bytes == 0) return nullptr;
+  for (const Piece& piece : post.pieces) bytes += in_place(piece) ? piece.in.size() : 0;
+  if (bytes == 0) return;
 
-  auto staging = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  own.staging = std::make_unique_for_overwrite<std::byte[]>(bytes);
   std::size_t at = 0;
-  for (Piece& piece : own_post().pieces) {
-    if (!in_place(piece) || piece.in.empty()) continue;
-    std::memcpy(&staging[at], piece.in.data(), piece.in.size());
-    piece.in = ConstBytes(&staging[at], piece.in.size());
+  for (Piece& piece : post.pieces) {
+    if (!in_place(piece)) continue;
+    std::memcpy(&own.staging[at], piece.in.data(), piece.in.size());
+    piece.in = ConstBytes(&own.staging[at], piece.in.size());
     at += piece.in.size();
   }
-  return staging;
 }
 
 void ThreadGroup::Member::run_alone(const Call& call) noexcept {
   for (const Piece& piece : call.pieces) {
     inputs_[0] = piece.in;
-    pull(call, rank_, piece, inputs_);
+    outputs_[0] = piece.out;
+    move(call, 0, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
   }
 }
 
-void ThreadGroup::Member::write_payload(const Call& call, std::size_t bytes) noexcept {
-  std::byte* at = own_post().payload(bytes);
-  for (const Piece& piece : call.pieces) {
-    if (!piece.in.empty()) std::memcpy(at, piece.in.data(), piece.in.size());
-    at += aligned(common_bytes(call.operation, piece));
+Seen ThreadGroup::Member::advance() noexcept {
+  while (completed_ < last_begun_) {
+    if (has_thrown_) return Seen::kFailed;
+    if (const Seen seen = carry_on(oldest()); seen != Seen::kReached) return seen;
+    ++completed_;
   }
+  if (is_in_flight_) note_in_flight(false);
+  return Seen::kReached;
 }
 
-// Returns when every participant has posted the same call. Nothing has moved yet.
-void ThreadGroup::Member::meet(const CallOptions& options) {
-  meeting_.arrive(rank_, sequence_);
-  switch (meeting_.await_arrivals(rank_, sequence_, options.deadline, statistics_.waiting)) {
-    case Waited::kReached:
-      break;
-    case Waited::kFailed:
-      leave_failed(options);
-    case Waited::kTimedOut:
-      leave_timed_out(options);
+Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
+  if (!met_) {
+    if (const Seen seen = meeting_.look_for_arrivals(sequence, next_); seen != Seen::kReached) return seen;
+    if (!meeting_.all_alike(rank_, sequence)) return Seen::kMismatch;
+    met_ = true;
+    next_ = 0;
   }
-  const std::uint64_t own = own_post().fingerprint;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (post_of(i).fingerprint != own) leave_mismatched(options);
+  Begun& own = begun(sequence);
+  if (own.by_payload) {
+    move_payloads(sequence);  // they stay until everyone is through, so nobody has to be waited for
+  } else {
+    if (!moved_) carry_out_slices(sequence);
+    moved_ = true;
+    if (const Seen seen = meeting_.look_for_done(sequence, next_); seen != Seen::kReached) return seen;
+    own.staging.reset();
   }
+  meeting_.finish(rank_, sequence);
+  met_ = moved_ = false;
+  next_ = 0;
+  return Seen::kReached;
 }
 
-// Payloads stay until everyone has arrived at the next operation, so this needs no second meeting.
-void ThreadGroup::Member::move_from_payloads(const Call& call, std::size_t bytes) noexcept {
+void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
+  const Post& post = meeting_.post(rank_, sequence);
+  const std::size_t bytes = begun(sequence).bytes;
   std::size_t at = 0;
-  for (const Piece& piece : call.pieces) {
-    const std::size_t piece_bytes = common_bytes(call.operation, piece);
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      inputs_[i] = ConstBytes(post_of(i).payload(bytes) + at, piece_bytes);
-    pull(call, rank_, piece, inputs_);
+  for (const Piece& piece : post.pieces) {
+    const std::size_t piece_bytes = common_bytes(post.call.operation, piece);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i] = ConstBytes(post_of(i, sequence).payload(bytes) + at, piece_bytes);
+    }
+    std::fill(outputs_.begin(), outputs_.end(), Bytes());
+    outputs_[static_cast<std::size_t>(rank_)] = piece.out;
+    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
     at += aligned(piece_bytes);
   }
 }
 
-void ThreadGroup::Member::move_directly(const Call& call, const CallOptions& options) {
-  if (!meeting_.begin_moving(rank_, sequence_)) leave_failed(options);
-  const Clock::time_point start = Clock::now();
-  if (call.operation == Operation::kAllReduce) {
-    reduce_own_share(call);
-  } else {
-    pull_directly(call);
-  }
-  statistics_.moving += Clock::now() - start;
-  meeting_.finish_moving(rank_, sequence_);
-  switch (meeting_.await_finish(rank_, sequence_, options.deadline, statistics_.waiting)) {
-    case Waited::kReached:
-      return;
-    case Waited::kFailed:
-      leave_failed(options);
-    case Waited::kTimedOut:
-      leave_timed_out(options);
-  }
-}
-
-void ThreadGroup::Member::pull_directly(const Call& call) noexcept {
-  for (std::size_t p = 0; p < call.pieces.size(); ++p) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = post_of(i).pieces[p].in;
-    pull(call, rank_, call.pieces[p], inputs_);
-  }
-}
-
-void ThreadGroup::Member::reduce_own_share(const Call& call) noexcept {
-  Share share = {.rank = rank_};
-  for (const Piece& piece : call.pieces) share.total += piece.in.size();
-  for (std::size_t p = 0; p < call.pieces.size(); ++p) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = post_of(i).pieces[p].in;
-      outs_[i] = post_of(i).pieces[p].out;
+// Its own region first, then whatever the others have not come to: they may be asleep, or computing.
+void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
+  if (!roster().begin_moving(seat_)) return;
+  const bool timed = begun(sequence).bytes >= kWorthTiming;
+  const Clock::time_point start = timed ? Clock::now() : Clock::time_point();
+  for (int i = 0; i < size(); ++i) {
+    const int owner = (rank_ + i) % size();
+    while (const auto claim = meeting_.claim(owner, sequence)) {
+      carry_out(sequence, owner, *claim);
+      meeting_.count_done(owner, sequence);
     }
-    reduce_share(call.reduction, call.pieces[p].dtype, share, inputs_, outs_, scratch_);
-    share.start += call.pieces[p].in.size();
   }
+  if (timed) roster().statistics(seat_).moving += Clock::now() - start;
+  roster().finish_moving(seat_);
+  if (!roster().anyone_sleeps()) return;
+  int next = 0;
+  if (meeting_.look_for_done(sequence, next) == Seen::kReached) roster().wake_all();
+}
+
+void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept {
+  const Post& post = meeting_.post(owner, sequence);
+  const Region region(post.call.operation, owner, size(), post.starts.back());
+  const std::uint32_t slice = region.in_turn(claim);
+  auto piece = static_cast<std::size_t>(std::upper_bound(post.starts.begin(), post.starts.end(), region.cut(slice)) -
+                                        post.starts.begin()) -
+               1;
+  for (; piece < post.pieces.size() && post.starts[piece] < region.cut(slice + 1); ++piece) {
+    const Range range = region.in_piece(slice, post.starts[piece], post.starts[piece + 1]);
+    if (range.empty()) continue;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i] = post_of(i, sequence).pieces[piece].in;
+      outputs_[i] = post_of(i, sequence).pieces[piece].out;
+    }
+    move(post.call, owner, post.pieces[piece].dtype, range, {inputs_, outputs_}, Stores::kCached);
+  }
+}
+
+void ThreadGroup::Member::finish(std::uint64_t ticket) {
+  if (completed_ >= ticket) return;
+  const Deadline deadline = begun(ticket).deadline;
+  const auto seen = wait_for(ticket,
+                             [&] {
+                               const Seen own = advance();
+                               return completed_ >= ticket ? Seen::kReached : own;
+                             },
+                             {.limit = roster().time_without_progress(), .deadline = deadline});
+  if (seen != Seen::kReached) give_up(ticket, seen, deadline, meeting_.post(rank_, oldest()).site);
+}
+
+bool ThreadGroup::Member::try_finish(std::uint64_t ticket) {
+  const Seen seen = advance();
+  if (completed_ >= ticket) return true;
+  if (seen == Seen::kNotYet) return false;
+  give_up(ticket, seen, Deadline::never(), meeting_.post(rank_, oldest()).site);
+  return true;
+}
+
+void ThreadGroup::Member::abandon(std::uint64_t ticket) noexcept {
+  if (completed_ >= ticket) return;  // also one of before a reset
+  advance();
+  if (completed_ < ticket) drop_all();
+}
+
+void ThreadGroup::Member::drop_all() noexcept {
+  roster().fail(Failure::Kind::kAborted, seat_, [&] { return messages::dropped(view(oldest())); });
+  has_thrown_ = true;
+  note_in_flight(false);
+  await_quiet();
+}
+
+// Waits as part of operation `sequence`. What was begun elsewhere is carried on meanwhile, as others may wait for it.
+template <class Look>
+std::optional<Seen> ThreadGroup::Member::wait_for(std::uint64_t sequence, Look look, Roster::Patience patience) {
+  const auto look_everywhere = [&] {
+    for (std::size_t i = subgroups_.in_flight(seat_).size(); i-- > 0;) {
+      Member& other = *subgroups_.in_flight(seat_)[i];
+      if (&other != this && other.advance() == Seen::kMismatch) other.fail_mismatched();
+    }
+    return look();
+  };
+  return roster().wait(seat_, {&meeting_, sequence}, look_everywhere, patience,
+                       [&] { break_deadlock(roster(), seat_); });
+}
+
+void ThreadGroup::Member::await_quiet() noexcept {
+  const auto look = [&] { return roster().is_quiet() ? Seen::kReached : Seen::kNotYet; };
+  roster().wait(seat_, {}, look, {.limit = kUnlimited}, [] {});
+}
+
+void ThreadGroup::Member::note_in_flight(bool in_flight) {
+  if (in_flight == is_in_flight_) return;
+  std::vector<Member*>& all = subgroups_.in_flight(seat_);
+  in_flight ? all.push_back(this) : static_cast<void>(std::erase(all, this));
+  is_in_flight_ = in_flight;
+}
+
+void ThreadGroup::Member::fail_mismatched() noexcept {
+  roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::mismatch(view(oldest())); });
 }
 
 void ThreadGroup::Member::leave_late(const Call& call, const CallOptions& options) const {
-  const Failure failure = meeting_.failure();
-  raise(failure.kind, messages::refused(failure, rank_, call, options), context(options));
+  const Failure failure = roster().failure();
+  raise(failure.kind, messages::refused(failure, seat_, call, options), context(options.site));
 }
 
-// Everyone finds the mismatch, so nobody moves. The failure is for those that come back without a reset.
-void ThreadGroup::Member::leave_mismatched(const CallOptions& options) {
-  const std::string text = messages::mismatch(view());
-  meeting_.fail({.kind = Failure::Kind::kMismatch, .rank = rank_, .text = text});
-  throw CollectiveMismatch(text, context(options));
-}
-
-void ThreadGroup::Member::leave_failed(const CallOptions& options) {
-  if (!meeting_.failed()) {
-    meeting_.fail({.kind = Failure::Kind::kMismatch, .rank = rank_, .text = messages::someone_left(view())});
+// Operation `ticket` cannot go on, so the group fails, if it has not yet. Returns when the operation turns out to be complete
+// once nobody moves any more, as it is for the others then; else throws.
+void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen, Deadline deadline,
+                                  std::source_location site) {
+  if (seen == Seen::kMismatch) {
+    // Everyone finds the mismatch, so nobody moves. The failure is for those that come back without a reset.
+    has_thrown_ = true;
+    const std::string text = messages::mismatch(view(oldest()));
+    fail_mismatched();
+    throw CollectiveMismatch(text, context(site));
   }
-  meeting_.await_quiet(rank_, sequence_);
-  const Failure failure = meeting_.failure();
-  raise(failure.kind, messages::released(view(), failure), context(options));
+  if (!seen) {
+    roster().fail(Failure::Kind::kDeadline, seat_, [&] {
+      return messages::deadline(view(oldest()), deadline.expired(), roster().time_without_progress());
+    });
+  } else if (!roster().failed()) {
+    roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::someone_left(view(oldest())); });
+  }
+  await_quiet();
+  advance();
+  if (completed_ >= ticket) return;
+  has_thrown_ = true;
+  const Failure failure = roster().failure();
+  raise(failure.kind, messages::released(view(oldest()), failure), context(site));
 }
 
-void ThreadGroup::Member::leave_timed_out(const CallOptions& options) {
-  const std::string which = options.deadline.expired()
-                                ? std::string("the call's deadline passed")
-                                : fmt::format("nobody made progress for {:.3g} s",
-                                              std::chrono::duration<double>(meeting_.time_without_progress()).count());
-  meeting_.fail({.kind = Failure::Kind::kDeadline, .rank = rank_, .text = messages::deadline(view(), which)});
-  leave_failed(options);
+void ThreadGroup::Member::reset(std::uint64_t last) noexcept {
+  last_begun_ = completed_ = known_finished_ = last;
+  for (Begun& own : begun_) own.staging.reset();
+  met_ = moved_ = has_thrown_ = is_in_flight_ = false;
+  next_ = 0;
+}
+
+Group& ThreadGroup::Member::among(std::span<const int> ranks) {
+  const auto is_whole = [&] {
+    if (ranks.size() != inputs_.size()) return false;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (ranks[i] != static_cast<int>(i)) return false;
+    }
+    return true;
+  };
+  if (is_whole()) return *this;
+
+  check_subgroup(ranks, rank_, size(), context(std::source_location::current()));
+  std::vector<int> seats;
+  seats.reserve(ranks.size());
+  for (const int rank : ranks) seats.push_back(meeting_.rank_in_roster(rank));
+  return subgroups_.among(seats,
+                          static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin()));
 }
 
 }  // namespace brigade::comm

@@ -1,80 +1,125 @@
-// One participant of a ThreadGroup. Every operation takes the same steps, in run().
+// One participant of a group of threads. Every operation takes the same steps: begin() posts it, advance() carries it on as
+// far as it goes without waiting, and finish() waits for what is missing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
+#include <source_location>
 #include <vector>
 
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
-#include "comm/call.h"
 #include "comm/meeting.h"
 #include "comm/messages.h"
 #include "comm/moves.h"
 
 namespace brigade::comm {
 
+class Subgroups;
+
 class ThreadGroup::Member final : public Group {
  public:
-  // `meeting` and `group_name` outlive the member.
-  Member(Meeting& meeting, const std::string& group_name, int rank);
+  // `meeting` and `subgroups` outlive the member; `rank` is that in the meeting.
+  Member(Meeting& meeting, Subgroups& subgroups, int rank);
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return meeting_.size(); }
+  const Capabilities& capabilities() const noexcept override { return kernel_capabilities(); }
 
-  void all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) override;
-  void reduce_scatter(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) override;
-  void all_gather(std::span<const Piece> pieces, const CallOptions& options) override;
-  void broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) override;
-  void all_to_all(std::span<const Piece> pieces, const CallOptions& options) override;
-  void permute(std::span<const RankPair> pairs, std::span<const Piece> pieces, const CallOptions& options) override;
-  void barrier(const CallOptions& options) override;
+  void run(const Call& call, const CallOptions& options) override;
+  Group& among(std::span<const int> ranks) override;
 
-  Statistics statistics() const noexcept override { return statistics_; }
-  void reset_statistics() noexcept override { statistics_ = {}; }
+  Statistics statistics() const noexcept override { return roster().statistics(seat_); }
+  void reset_statistics() noexcept override { roster().statistics(seat_) = {}; }
 
-  // The group has been reset; operations are counted from 1 again.
-  void reset() noexcept { sequence_ = 0; }
+  // Carries on whatever has been begun. Stops where it would have to wait.
+  Seen advance() noexcept;
+
+  // What went wrong in the oldest operation that is not complete, after advance() gave kMismatch.
+  void fail_mismatched() noexcept;
+
+  std::uint64_t last_begun() const noexcept { return last_begun_; }
+  bool has_completed_all() const noexcept { return completed_ == last_begun_; }
+
+  // Gives up what has been begun and is not complete: the group fails, and on return nobody touches its memory any more.
+  void drop_all() noexcept;
+
+  // The group has been reset; the next operation is the one after `last`.
+  void reset(std::uint64_t last) noexcept;
 
  private:
   // Memory that stands in for inputs which are overwritten while others still read them.
   using Staging = std::unique_ptr<std::byte[]>;
 
-  void run(const Call& call, const CallOptions& options);
+  // What this participant alone knows of an operation that it has begun and not completed.
+  struct Begun {
+    Deadline deadline = Deadline::never();
+    std::size_t bytes = 0;  // of its payload, or what that would be
+    bool by_payload = false;
+    Staging staging;
+  };
+
+  std::uint64_t begin(const Call& call, const CallOptions& options) override;
+  void finish(std::uint64_t ticket) override;
+  bool try_finish(std::uint64_t ticket) override;
+  void abandon(std::uint64_t ticket) noexcept override;
+
+  enum class Next { kWaits, kGoesOn };
+
+  std::uint64_t begin(const Call& call, const CallOptions& options, Next next);
+  void await_free_post(std::uint64_t sequence, const CallOptions& options);
+  void prepare(std::uint64_t sequence, const Call& call, const CallOptions& options);
+  void stage_inputs(Post& post, Begun& own) const;
   void run_alone(const Call& call) noexcept;
-  Staging prepare(const Call& call, const CallOptions& options, bool by_payload);
-  Staging stage_inputs(const Call& call);
-  void write_payload(const Call& call, std::size_t bytes) noexcept;
-  void meet(const CallOptions& options);
-  void move_from_payloads(const Call& call, std::size_t bytes) noexcept;
-  void move_directly(const Call& call, const CallOptions& options);
-  void pull_directly(const Call& call) noexcept;
-  void reduce_own_share(const Call& call) noexcept;
+
+  Seen carry_on(std::uint64_t sequence) noexcept;
+  void move_payloads(std::uint64_t sequence) noexcept;
+  void carry_out_slices(std::uint64_t sequence) noexcept;
+  void carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept;
+  void note_in_flight(bool in_flight);
+
+  template <class Look>
+  std::optional<Seen> wait_for(std::uint64_t sequence, Look look, Roster::Patience patience);
+  void await_quiet() noexcept;
 
   [[noreturn]] void leave_late(const Call& call, const CallOptions& options) const;
-  [[noreturn]] void leave_mismatched(const CallOptions& options);
-  [[noreturn]] void leave_failed(const CallOptions& options);
-  [[noreturn]] void leave_timed_out(const CallOptions& options);
+  void give_up(std::uint64_t ticket, std::optional<Seen> seen, Deadline deadline, std::source_location site);
 
-  Post& own_post() noexcept { return meeting_.post(rank_, sequence_); }
-  const Post& post_of(std::size_t rank) const noexcept { return meeting_.post(static_cast<int>(rank), sequence_); }
-  messages::View view() const noexcept {
-    return {.meeting = meeting_, .group = group_name_, .rank = rank_, .sequence = sequence_};
+  Roster& roster() const noexcept { return meeting_.roster(); }
+  std::uint64_t oldest() const noexcept { return completed_ + 1; }
+  Begun& begun(std::uint64_t sequence) noexcept { return begun_[sequence % Meeting::kInFlight]; }
+  const Post& post_of(std::size_t rank, std::uint64_t sequence) const noexcept {
+    return meeting_.post(static_cast<int>(rank), sequence);
   }
-  ErrorContext context(const CallOptions& options) const { return {.device = rank_, .site = options.site}; }
+  messages::View view(std::uint64_t sequence) const noexcept {
+    return {.meeting = meeting_, .rank = rank_, .sequence = sequence};
+  }
+  ErrorContext context(std::source_location site) const { return {.device = seat_, .site = site}; }
 
   Meeting& meeting_;
-  const std::string& group_name_;
+  Subgroups& subgroups_;
   const int rank_;
-  std::uint64_t sequence_ = 0;
-  Statistics statistics_;
+  const int seat_;  // its rank in the roster
+
+  std::uint64_t last_begun_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t known_finished_ = 0;  // by everyone
+  std::array<Begun, Meeting::kInFlight> begun_;
+
+  // How far the oldest operation is.
+  bool met_ = false;
+  bool moved_ = false;
+  int next_ = 0;  // the first participant that has not been seen to have come, or its region to be done
+
+  bool is_in_flight_ = false;  // among subgroups_.in_flight()
+  bool has_thrown_ = false;    // memory of what was begun may be gone
 
   // One entry per participant, kept so that operations allocate nothing.
   std::vector<ConstBytes> inputs_;
-  std::vector<ConstBytes> scratch_;
-  std::vector<Bytes> outs_;
+  std::vector<Bytes> outputs_;
 };
 
 }  // namespace brigade::comm

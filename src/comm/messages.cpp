@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -52,14 +53,15 @@ std::string describe_pairs(const std::vector<RankPair>& pairs) {
 
 // The arguments that only some operations have.
 std::string describe_arguments(const Post& post) {
-  switch (post.operation) {
+  switch (post.call.operation) {
     case Operation::kAllReduce:
     case Operation::kReduceScatter: {
-      const std::string divisor = post.reduction.divisor == 1.0 ? "" : fmt::format(" / {}", post.reduction.divisor);
-      return fmt::format(" ({}{})", name_of(post.reduction.op), divisor);
+      const std::string divisor =
+          post.call.reduction.divisor == 1.0 ? "" : fmt::format(" / {}", post.call.reduction.divisor);
+      return fmt::format(" ({}{})", name_of(post.call.reduction.op), divisor);
     }
     case Operation::kBroadcast:
-      return fmt::format(" from {}", post.root);
+      return fmt::format(" from {}", post.call.root);
     case Operation::kPermute:
       return fmt::format(" along [{}]", describe_pairs(post.pairs));
     default:
@@ -69,15 +71,16 @@ std::string describe_arguments(const Post& post) {
 
 // What differs between two posts whose fingerprints do, the most telling first.
 std::string difference(const Post& a, const Post& b) {
-  if (a.operation != b.operation) return "different operations";
+  if (a.call.operation != b.call.operation) return "different operations";
   if (a.tag.view() != b.tag.view()) return "different tags";
-  if (a.reduction.op != b.reduction.op || a.reduction.divisor != b.reduction.divisor) return "different reductions";
-  if (a.root != b.root) return "different roots";
+  if (a.call.reduction.op != b.call.reduction.op || a.call.reduction.divisor != b.call.reduction.divisor)
+    return "different reductions";
+  if (a.call.root != b.call.root) return "different roots";
   if (a.pairs != b.pairs) return "different pairs";
   if (a.pieces.size() != b.pieces.size()) return "different numbers of pieces";
   for (std::size_t i = 0; i < a.pieces.size(); ++i) {
-    const std::string first = describe_piece(a.operation, a.pieces[i]);
-    const std::string second = describe_piece(b.operation, b.pieces[i]);
+    const std::string first = describe_piece(a.call.operation, a.pieces[i]);
+    const std::string second = describe_piece(b.call.operation, b.pieces[i]);
     if (a.pieces[i].dtype != b.pieces[i].dtype) return fmt::format("dtype of piece {}: {} and {}", i, first, second);
     if (first != second) return fmt::format("size of piece {}: {} and {}", i, first, second);
     if ((a.pieces[i].shape.data() == nullptr) != (b.pieces[i].shape.data() == nullptr)) {
@@ -87,23 +90,33 @@ std::string difference(const Post& a, const Post& b) {
   return "tags that differ after their beginning";
 }
 
+// " among ranks [0, 2]" for a group of some participants only.
+std::string describe_group(const Meeting& meeting) {
+  if (meeting.size() == meeting.roster().size()) return "";
+  return fmt::format(" among ranks [{}]", listed(meeting.ranks().size(), kRanksListed, ", ",
+                                                 [&](std::size_t i) { return std::to_string(meeting.ranks()[i]); }));
+}
+
 std::string describe_absent(const Meeting& meeting, int rank) {
-  const std::uint64_t last = meeting.last_sequence(rank);
-  const std::string_view state = meeting.has_left(rank) ? "has left the group" : "has not arrived";
-  if (last == 0) return fmt::format("rank {} {}, before its first operation", rank, state);
-  return fmt::format("rank {} {}; its last was operation {}, {}", rank, state, last,
-                     describe(meeting.post(rank, last)));
+  const int seat = meeting.rank_in_roster(rank);
+  const std::optional<std::uint64_t> last = meeting.last_sequence(rank);
+  const std::string_view state = meeting.roster().has_left(seat) ? "has left the group" : "has not arrived";
+  if (!last) return fmt::format("rank {} {}, before its first operation", seat, state);
+  return fmt::format("rank {} {}; its last was operation {}, {}", seat, state, meeting.number_of(*last),
+                     describe(meeting.post(rank, *last)));
 }
 
 std::string describe_state(const View& view, int rank) {
-  const std::uint64_t phase = view.meeting.post(rank, view.sequence).phase.load();
-  if (phase < phase_of(view.sequence, Step::kArrived)) return describe_absent(view.meeting, rank);
-  const std::string what = describe(view.meeting.post(rank, view.sequence));
-  if (phase == phase_of(view.sequence, Step::kMoving)) return fmt::format("rank {} is moving data in {}", rank, what);
-  if (phase == phase_of(view.sequence, Step::kFinished))
-    return fmt::format("rank {} has finished its part of {}", rank, what);
-  const std::optional<std::chrono::nanoseconds> waiting = view.meeting.waiting_for(rank);
-  return fmt::format("rank {} waits in {}{}", rank, what, waiting ? " for " + in_seconds(*waiting) : "");
+  const Meeting& meeting = view.meeting;
+  if (!meeting.has_arrived(rank, view.sequence)) return describe_absent(meeting, rank);
+  const int seat = meeting.rank_in_roster(rank);
+  const std::string what = describe(meeting.post(rank, view.sequence));
+  if (meeting.has_finished(rank, view.sequence)) return fmt::format("rank {} is through with {}", seat, what);
+  if (meeting.roster().is_moving(seat)) return fmt::format("rank {} is moving data in {}", seat, what);
+  const std::optional<std::chrono::nanoseconds> waiting = meeting.roster().waiting_for(seat);
+  if (waiting) return fmt::format("rank {} waits in {} for {}", seat, what, in_seconds(*waiting));
+  // Who builds the message has just stopped to wait.
+  return fmt::format("rank {} {} {}", seat, rank == view.rank ? "waits in" : "has begun", what);
 }
 
 // One line per participant: who is where.
@@ -112,13 +125,19 @@ std::string table(const View& view) {
                 [&](std::size_t rank) { return describe_state(view, static_cast<int>(rank)); });
 }
 
+std::string_view name_of_group(const View& view) { return view.meeting.roster().name(); }
+
+std::uint64_t number_of(const View& view) { return view.meeting.number_of(view.sequence); }
+
+int seat_of(const View& view) { return view.meeting.rank_in_roster(view.rank); }
+
 }  // namespace
 
 std::string describe(const Post& post) {
   const std::string tag = post.tag.view().empty() ? "" : fmt::format(" \"{}\"", post.tag.view());
   const std::string pieces = listed(post.pieces.size(), kPiecesListed, ", ",
-                                    [&](std::size_t i) { return describe_piece(post.operation, post.pieces[i]); });
-  return fmt::format("{}{}{}{}{} at {}", name_of(post.operation), tag, describe_arguments(post),
+                                    [&](std::size_t i) { return describe_piece(post.call.operation, post.pieces[i]); });
+  return fmt::format("{}{}{}{}{} at {}", name_of(post.call.operation), tag, describe_arguments(post),
                      pieces.empty() ? "" : " of ", pieces, to_string(post.site));
 }
 
@@ -128,11 +147,12 @@ std::string mismatch(const View& view) {
     const Post& theirs = view.meeting.post(other, view.sequence);
     if (theirs.fingerprint == own.fingerprint) continue;
     return prefixed(
-        view.group,
+        name_of_group(view),
         fmt::format("participants called different collectives ({}): rank {} called {}; rank {} called {}. "
                     "Nothing was moved. Every participant must call the same operations in the same order "
-                    "(this was operation {})",
-                    difference(own, theirs), view.rank, describe(own), other, describe(theirs), view.sequence));
+                    "(this was operation {}{})",
+                    difference(own, theirs), seat_of(view), describe(own), view.meeting.rank_in_roster(other),
+                    describe(theirs), number_of(view), describe_group(view.meeting)));
   }
   return {};
 }
@@ -140,21 +160,47 @@ std::string mismatch(const View& view) {
 std::string someone_left(const View& view) {
   std::string gone;
   for (int rank = 0; rank < view.meeting.size(); ++rank) {
-    const bool arrived = view.meeting.post(rank, view.sequence).phase.load() >= phase_of(view.sequence, Step::kArrived);
-    if (arrived || !view.meeting.has_left(rank)) continue;
+    if (view.meeting.has_arrived(rank, view.sequence)) continue;
+    if (!view.meeting.roster().has_left(view.meeting.rank_in_roster(rank))) continue;
     gone += (gone.empty() ? "" : "; ") + describe_absent(view.meeting, rank);
   }
-  return prefixed(view.group, fmt::format("operation {} can never complete: {}", view.sequence, gone));
+  return prefixed(name_of_group(view), fmt::format("operation {}{} can never complete: {}", number_of(view),
+                                                   describe_group(view.meeting), gone));
 }
 
-std::string deadline(const View& view, std::string_view which_limit) {
-  return prefixed(view.group, fmt::format("{} in operation {}:\n  {}\n", which_limit, view.sequence, table(view)));
+std::string deadline(const View& view, bool of_call, std::chrono::nanoseconds time_without_progress) {
+  const std::string which = of_call ? std::string("the call's deadline passed")
+                                    : fmt::format("nobody made progress for {}", in_seconds(time_without_progress));
+  return prefixed(name_of_group(view), fmt::format("{} in operation {}{}:\n  {}\n", which, number_of(view),
+                                                   describe_group(view.meeting), table(view)));
+}
+
+std::string deadlock(std::string_view group, const std::vector<Wait>& circle) {
+  const auto describe_wait = [&](std::size_t i) {
+    const Wait& wait = circle[i];
+    const std::vector<int>& ranks = wait.meeting->ranks();
+    const auto rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), wait.rank) - ranks.begin());
+    return fmt::format("rank {} waits for rank {} in {}, operation {}{}", wait.rank,
+                       circle[(i + 1) % circle.size()].rank, describe(wait.meeting->post(rank, wait.sequence)),
+                       wait.meeting->number_of(wait.sequence), describe_group(*wait.meeting));
+  };
+  return prefixed(group, fmt::format("participants wait for one another in different groups: {}. Nothing of these was "
+                                     "moved. Every participant must call the same operations among the same "
+                                     "participants in the same order",
+                                     listed(circle.size(), kRanksListed, "; ", describe_wait)));
+}
+
+std::string dropped(const View& view) {
+  return prefixed(name_of_group(view),
+                  fmt::format("rank {} gave up operation {}, {}, before it was complete", seat_of(view),
+                              number_of(view), describe(view.meeting.post(view.rank, view.sequence))));
 }
 
 std::string released(const View& view, const Failure& failure) {
   // A deadline's text lists everyone already.
   if (failure.kind == Failure::Kind::kDeadline) return failure.text;
-  return fmt::format("{}. Rank {} was in operation {}:\n  {}\n", failure.text, view.rank, view.sequence, table(view));
+  return fmt::format("{}. Rank {} was in operation {}{}:\n  {}\n", failure.text, seat_of(view), number_of(view),
+                     describe_group(view.meeting), table(view));
 }
 
 std::string refused(const Failure& failure, int rank, const Call& call, const CallOptions& options) {

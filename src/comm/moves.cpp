@@ -1,85 +1,98 @@
 #include "comm/moves.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "comm/post.h"
 #include "comm/reduce_kernels.h"
 
 namespace brigade::comm {
 namespace {
 
-// A reduced block is written to other participants while it is in the first-level cache.
-constexpr std::size_t kBlockBytes = std::size_t{8} * 1024;
+constexpr std::size_t kCacheLine = 64;
 
-void copy(ConstBytes from, Bytes to) noexcept {
-  if (from.empty() || from.data() == to.data()) return;
-  std::memcpy(to.data(), from.data(), from.size());
+// Large enough that claiming one costs nothing, small enough that nobody waits long for another's last one.
+constexpr std::size_t kSliceBytes = std::size_t{128} * 1024;
+
+// a * b / c where a * b may overflow.
+constexpr std::size_t scaled(std::size_t a, std::size_t b, std::size_t c) noexcept { return a / c * b + a % c * b / c; }
+
+// Written to everyone's outputs, those that are somebody's concern.
+void all_reduce(const Call& call, DType dtype, Range range, Spans spans, Stores stores) noexcept {
+  const auto end = std::remove_if(spans.outputs.begin(), spans.outputs.end(), [](Bytes out) { return out.empty(); });
+  const auto outputs = std::span<const Bytes>(spans.outputs.begin(), end);
+  reduce_range(call.reduction, dtype, spans.inputs, outputs, range, stores);
 }
 
-// Where share `index` of `count` begins in a piece. Every participant computes the same cuts.
-std::size_t cut(const Share& share, std::size_t index, std::size_t count, std::size_t piece_bytes) noexcept {
-  if (index == count) return piece_bytes;
-  // In two parts, as total * index may overflow.
-  const std::size_t at = share.total / count * index + share.total % count * index / count;
-  if (at <= share.start) return 0;
-  return std::min(at - share.start, piece_bytes) / kCacheLine * kCacheLine;
+void reduce_scatter(const Call& call, std::size_t owner, DType dtype, Range range, Spans spans,
+                    Stores stores) noexcept {
+  const Bytes out = spans.outputs[owner];
+  for (ConstBytes& input : spans.inputs) input = input.subspan(owner * out.size(), out.size());
+  reduce_range(call.reduction, dtype, spans.inputs, {&out, 1}, range, stores);
+}
+
+// The output is one block of each participant's input, by rank; from `offset` in that input.
+void gather_blocks(std::size_t offset, Bytes out, Range range, const Spans& spans, Stores stores) noexcept {
+  const std::size_t block = out.size() / spans.inputs.size();
+  while (!range.empty()) {
+    const std::size_t source = range.begin / block;
+    const std::size_t end = std::min(range.end, (source + 1) * block);
+    const Range within = {range.begin - source * block, end - source * block};
+    copy_bytes(part(spans.inputs[source].subspan(offset, block), within), part(out, {range.begin, end}), stores);
+    range.begin = end;
+  }
 }
 
 }  // namespace
 
-void pull(const Call& call, int rank, const Piece& piece, std::span<ConstBytes> inputs) noexcept {
-  const auto own = static_cast<std::size_t>(rank);
-  const std::size_t participants = inputs.size();
+void move(const Call& call, int owner, DType dtype, Range range, Spans spans, Stores stores) noexcept {
+  if (range.empty()) return;
+  const auto rank = static_cast<std::size_t>(owner);
+  const Bytes out = spans.outputs[rank];
   switch (call.operation) {
     case Operation::kAllReduce:
-      return reduce_unchecked(call.reduction, piece.dtype, inputs, piece.out);
-
-    case Operation::kReduceScatter: {
-      const std::size_t block = piece.out.size();
-      for (ConstBytes& input : inputs) input = input.subspan(own * block, block);
-      return reduce_unchecked(call.reduction, piece.dtype, inputs, piece.out);
-    }
-
-    // Each participant begins with its own block, so that they do not all read from one at a time.
+      return all_reduce(call, dtype, range, spans, stores);
+    case Operation::kReduceScatter:
+      return reduce_scatter(call, rank, dtype, range, spans, stores);
     case Operation::kAllGather:
-    case Operation::kAllToAll: {
-      const std::size_t block = piece.out.size() / participants;
-      for (std::size_t i = 0; i < participants; ++i) {
-        const std::size_t source = (own + i) % participants;
-        const std::size_t offset = call.operation == Operation::kAllGather ? 0 : own * block;
-        copy(inputs[source].subspan(offset, block), piece.out.subspan(source * block, block));
-      }
-      return;
-    }
-
+      return gather_blocks(0, out, range, spans, stores);
+    case Operation::kAllToAll:
+      return gather_blocks(rank * (out.size() / spans.inputs.size()), out, range, spans, stores);
     case Operation::kBroadcast:
-      return copy(inputs[static_cast<std::size_t>(call.root)], piece.out);
-
+      return copy_bytes(part(spans.inputs[static_cast<std::size_t>(call.root)], range), part(out, range), stores);
     case Operation::kPermute: {
-      const int source = source_of(call.pairs, rank);
-      if (source >= 0) return copy(inputs[static_cast<std::size_t>(source)], piece.out);
-      std::fill(piece.out.begin(), piece.out.end(), std::byte{0});
-      return;
+      const int source = source_of(call.pairs, owner);
+      if (source >= 0) {
+        return copy_bytes(part(spans.inputs[static_cast<std::size_t>(source)], range), part(out, range), stores);
+      }
+      const Bytes zeros = part(out, range);
+      return std::fill(zeros.begin(), zeros.end(), std::byte{0});
     }
-
     case Operation::kBarrier:
       return;
   }
 }
 
-void reduce_share(Reduction reduction, DType dtype, const Share& share, std::span<const ConstBytes> inputs,
-                  std::span<const Bytes> outs, std::span<ConstBytes> scratch) noexcept {
-  const auto own = static_cast<std::size_t>(share.rank);
-  const std::size_t participants = inputs.size();
-  const std::size_t end = cut(share, own + 1, participants, outs[own].size());
-  for (std::size_t at = cut(share, own, participants, outs[own].size()); at < end; at += kBlockBytes) {
-    const std::size_t bytes = std::min(kBlockBytes, end - at);
-    for (std::size_t i = 0; i < participants; ++i) scratch[i] = inputs[i].subspan(at, bytes);
-    const Bytes result = outs[own].subspan(at, bytes);
-    reduce_unchecked(reduction, dtype, scratch, result);
-    for (std::size_t i = 1; i < participants; ++i) copy(result, outs[(own + i) % participants].subspan(at, bytes));
+Region::Region(Operation operation, int owner, int participants, std::size_t bytes) noexcept : end_(bytes) {
+  if (operation == Operation::kAllReduce) {
+    const auto rank = static_cast<std::size_t>(owner), count = static_cast<std::size_t>(participants);
+    begin_ = scaled(bytes, rank, count);
+    end_ = scaled(bytes, rank + 1, count);
   }
+  slices_ = static_cast<std::uint32_t>((end_ - begin_ + kSliceBytes - 1) / kSliceBytes);
+  first_ = static_cast<std::uint32_t>(static_cast<std::uint64_t>(slices_) * static_cast<std::uint64_t>(owner) /
+                                      static_cast<std::uint64_t>(participants));
+}
+
+std::size_t Region::cut(std::uint32_t index) const noexcept {
+  return begin_ + scaled(end_ - begin_, index, std::max(slices_, std::uint32_t{1}));
+}
+
+Range Region::in_piece(std::uint32_t index, std::size_t start, std::size_t end) const noexcept {
+  // Where a cut through all pieces goes through this one.
+  const auto at = [&](std::size_t cut) -> std::size_t {
+    if (cut >= end) return end - start;
+    return cut <= start ? 0 : (cut - start) / kCacheLine * kCacheLine;
+  };
+  return {at(cut(index)), at(cut(index + 1))};
 }
 
 }  // namespace brigade::comm

@@ -1,31 +1,56 @@
 // How data gets from participants' inputs to outputs once they have agreed, free of any waiting.
+//
+// What an operation writes is divided into one region per participant: in an all-reduce an equal share of the elements, to
+// be written to everyone's outputs; in the others a participant's own outputs. Pieces follow one another in a region,
+// which is divided into slices that anyone may carry out.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
-#include "brigade/comm/group.h"
-#include "comm/call.h"
+#include "brigade/comm/call.h"
+#include "comm/copy.h"
 
 namespace brigade::comm {
 
 using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
 
-// Fills participant `rank`'s `piece.out` from everyone's `in` of that piece, and writes nothing else. `inputs` may be
-// changed. Where an operation reads only some participants' inputs, the others' may be empty.
-void pull(const Call& call, int rank, const Piece& piece, std::span<ConstBytes> inputs) noexcept;
-
-// Share `rank` of an all-reduce that participants divide among them: reduces elements of `inputs` and writes them to
-// every one of `outs`, block by block, so that an input may be its participant's output. The piece starts `start` bytes
-// into the `total` bytes of all pieces together; the shares cut these evenly, at multiples of a cache line of each
-// piece.
-struct Share {
-  int rank = 0;
-  std::size_t start = 0;
-  std::size_t total = 0;
+// What all participants gave for one piece: [rank]. Outputs that are nobody's concern may be empty, and so may inputs that
+// the operation does not read. Both may be changed.
+struct Spans {
+  std::span<ConstBytes> inputs;
+  std::span<Bytes> outputs;
 };
-void reduce_share(Reduction reduction, DType dtype, const Share& share, std::span<const ConstBytes> inputs,
-                  std::span<const Bytes> outs, std::span<ConstBytes> scratch) noexcept;
+
+// Writes `range` of one piece of the region of `owner`; nothing else.
+void move(const Call& call, int owner, DType dtype, Range range, Spans spans, Stores stores) noexcept;
+
+// The region of one participant and how it is cut. All participants that posted the same call cut it alike.
+class Region {
+ public:
+  // `bytes` are those of one participant's outputs, all pieces together.
+  Region(Operation operation, int owner, int participants, std::size_t bytes) noexcept;
+
+  std::uint32_t slices() const noexcept { return slices_; }
+
+  // The slice that a region's n-th claim gets: regions begin at different ones, so that not everyone reads from the same
+  // participant at one time.
+  std::uint32_t in_turn(std::uint32_t claim) const noexcept { return (claim + first_) % slices_; }
+
+  // What slice `index` has of the piece whose output lies from `start` to `end` in the bytes of all together. Where slices
+  // meet inside a piece, they do so at a multiple of a cache line from its beginning.
+  Range in_piece(std::uint32_t index, std::size_t start, std::size_t end) const noexcept;
+
+  // Where slice `index` begins in the bytes of all pieces together; that of slices() is the end.
+  std::size_t cut(std::uint32_t index) const noexcept;
+
+ private:
+  std::size_t begin_ = 0;
+  std::size_t end_;
+  std::uint32_t slices_;
+  std::uint32_t first_ = 0;
+};
 
 }  // namespace brigade::comm

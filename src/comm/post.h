@@ -11,25 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/call.h"
+#include "brigade/comm/group.h"
+#include "comm/moves.h"
+#include "comm/roster.h"
 
 namespace brigade::comm {
-
-inline constexpr std::size_t kCacheLine = 64;
-
-// How far a participant is in an operation. A phase is 4 * sequence number + step, so phases only grow; sequence
-// numbers start at 1 and a phase of 0 is that of no operation.
-enum class Step : std::uint8_t {
-  kArrived,    // its post is complete
-  kMoving,     // it reads and writes other participants' spans
-  kAbandoned,  // it saw that the group failed before it touched any
-  kFinished,   // it will not touch them any more
-};
-
-constexpr std::uint64_t phase_of(std::uint64_t sequence, Step step) noexcept {
-  return 4 * sequence + static_cast<std::uint64_t>(step);
-}
-constexpr std::uint64_t sequence_of(std::uint64_t phase) noexcept { return phase / 4; }
 
 // A name of bounded length that needs no allocation.
 class Tag {
@@ -50,36 +36,59 @@ struct Post {
   // meeting is enough.
   static constexpr std::size_t kPayloadBytes = 1024;
 
-  // The first line is all that participants read of each other when they pass a few bytes.
-  alignas(kCacheLine) std::atomic<std::uint64_t> phase{0};
+  // The first line is all that participants read of each other when they pass a few bytes. The stamp is the number of the
+  // operation, stored when all else is in place; operations are numbered from 1.
+  alignas(kCacheLine) std::atomic<std::uint64_t> stamp{0};
   std::uint64_t fingerprint = 0;
   std::array<std::byte, kCacheLine - 16> short_payload;
 
+  // This participant's region of an operation that moves data directly: so many slices, of which so many were claimed
+  // (claims beyond the last are counted, too) and carried out, by whomever.
+  alignas(kCacheLine) std::atomic<std::uint32_t> claimed{0};
+  std::atomic<std::uint32_t> done{0};
+  std::uint32_t slices = 0;
+
   alignas(kCacheLine) std::array<std::byte, kPayloadBytes> long_payload;
 
-  // Read where spans are moved directly, and by messages.
-  alignas(kCacheLine) std::vector<Piece> pieces;
+  // Read where spans are moved directly, and by messages. Spans of `call` are those of the vectors.
+  alignas(kCacheLine) Call call;
+  std::vector<Piece> pieces;
+  std::vector<std::size_t> starts;  // of each piece's part of the region, in bytes, and the end of the last
   std::vector<std::int64_t> shapes;
   std::vector<RankPair> pairs;
-  Operation operation = Operation::kBarrier;
-  Reduction reduction = {};
-  int root = 0;
   std::source_location site = {};
   Tag tag;
 
-  // Everything except phase and payload. May throw bad_alloc, before anyone sees the post.
-  void describe(const Call& call, const CallOptions& options) {
-    pieces.assign(call.pieces.begin(), call.pieces.end());
+  // Everything except stamp, payload and region. May throw bad_alloc, before anyone sees the post.
+  void describe(const Call& given, const CallOptions& options) {
+    pieces.assign(given.pieces.begin(), given.pieces.end());
     keep_shapes();
-    pairs.assign(call.pairs.begin(), call.pairs.end());
-    operation = call.operation;
-    reduction = call.reduction;
-    root = call.root;
+    pairs.assign(given.pairs.begin(), given.pairs.end());
+    call = given;
+    call.pieces = pieces;
+    call.pairs = pairs;
     site = options.site;
     tag.assign(options.tag);
-    fingerprint = comm::fingerprint(call, options.tag);
+    fingerprint = comm::fingerprint(given, options.tag);
   }
 
+  // Divides this participant's region into slices that nobody has claimed.
+  void cut(int rank, int participants) {
+    starts.assign(1, 0);
+    for (const Piece& piece : pieces) starts.push_back(starts.back() + piece.out.size());
+    slices = Region(call.operation, rank, participants, starts.back()).slices();
+    claimed.store(0, std::memory_order_relaxed);
+    done.store(0, std::memory_order_relaxed);
+  }
+
+  std::byte* payload(std::size_t bytes) noexcept {
+    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
+  }
+  const std::byte* payload(std::size_t bytes) const noexcept {
+    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
+  }
+
+ private:
   // Shapes are the participant's own memory too; messages need them when it has left.
   void keep_shapes() {
     shapes.clear();
@@ -90,13 +99,6 @@ struct Post {
       piece.shape = {next, piece.shape.size()};
       next += piece.shape.size();
     }
-  }
-
-  std::byte* payload(std::size_t bytes) noexcept {
-    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
-  }
-  const std::byte* payload(std::size_t bytes) const noexcept {
-    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
   }
 };
 

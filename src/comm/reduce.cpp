@@ -1,9 +1,6 @@
 #include "brigade/comm/reduce.h"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <hwy/cache_control.h>
 
 #include "comm/checks.h"
 #include "comm/reduce_kernels.h"
@@ -11,29 +8,45 @@
 namespace brigade::comm {
 namespace {
 
-// x / y, rounded once to float, for a divisor that no float holds. The quotient in double is first rounded to odd: with
-// 53 >= 2 + 24 bits, rounding that to float is as good as rounding the exact quotient (S. Boldo, G. Melquiond,
-// "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
-float divide_once(float x, double y) {
-  const double quotient = x / y;
-  const double missing = std::fma(-quotient, y, static_cast<double>(x));  // exact: x - quotient * y
-  if (!std::isfinite(quotient) || !std::isfinite(missing) || missing == 0.0) return static_cast<float>(quotient);
-  auto bits = std::bit_cast<std::uint64_t>(quotient);
-  if (bits % 2 == 0 && quotient != 0.0) {
-    const bool exact_is_larger = (missing > 0.0) == (y > 0.0);
-    const bool away_from_zero = exact_is_larger == (quotient > 0.0);
-    bits += away_from_zero ? std::uint64_t{1} : ~std::uint64_t{0};
+// What an element is made of, as far as adding, ordering and dividing go. The smaller of two bools is their and, the larger
+// their or.
+DType parts_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::kBool:
+      return DType::kUint8;
+    case DType::kComplex64:
+      return DType::kFloat32;
+    case DType::kComplex128:
+      return DType::kFloat64;
+    default:
+      return dtype;
   }
-  return static_cast<float>(std::bit_cast<double>(bits));
 }
 
-void divide_floats(std::span<std::byte> values, double divisor) {
-  for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, &values[at], sizeof value);
-    value = divide_once(value, divisor);
-    std::memcpy(&values[at], &value, sizeof value);
+void run(ReduceTask task) noexcept {
+  const Reduction reduction = task.reduction;
+  // One value needs no combining and keeps its bits, a NaN's too.
+  if (task.inputs.size() == 1 && reduction.divisor == 1.0) {
+    const std::span<const std::byte> input = part(task.inputs[0], task.range);
+    for (const std::span<std::byte> out : task.outs.spans) {
+      copy_bytes(input, part(out, task.range), task.outs.stores);
+    }
+    return;
   }
+  task.dtype = parts_of(task.dtype);
+  std::span<const std::byte> undivided;
+  if (reduction.op != ReduceOp::kSum && reduction.divisor != 1.0) {
+    reduce_vectorised({.reduction = {.op = reduction.op},
+                       .dtype = task.dtype,
+                       .inputs = task.inputs,
+                       .outs = {.spans = task.outs.spans.first(1), .stores = Stores::kCached},
+                       .range = task.range});
+    undivided = task.outs.spans[0];
+    task.inputs = {&undivided, 1};
+    task.reduction.op = ReduceOp::kSum;
+  }
+  reduce_vectorised(task);
+  if (task.outs.stores == Stores::kStreaming) hwy::FlushStream();
 }
 
 }  // namespace
@@ -46,19 +59,21 @@ void reduce(Reduction reduction, DType dtype, std::span<const std::span<const st
 }
 
 void reduce_unchecked(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                      std::span<std::byte> out) noexcept {
-  if (out.empty()) return;
-  // One value needs no combining and keeps its bits, a NaN's too.
-  if (inputs.size() == 1 && reduction.divisor == 1.0) {
-    if (inputs[0].data() != out.data()) std::memcpy(out.data(), inputs[0].data(), out.size());
-    return;
-  }
-  const bool odd_divisor = dtype == DType::kFloat32 &&
-                           static_cast<double>(static_cast<float>(reduction.divisor)) != reduction.divisor &&
-                           !std::isnan(reduction.divisor);
-  if (!odd_divisor) return reduce_vectorised(reduction, dtype, inputs, out);
-  reduce_vectorised({.op = reduction.op}, dtype, inputs, out);
-  divide_floats(out, reduction.divisor);
+                      std::span<std::byte> out, Stores stores) noexcept {
+  run({.reduction = reduction,
+       .dtype = dtype,
+       .inputs = inputs,
+       .outs = {.spans = {&out, 1}, .stores = stores},
+       .range = {.begin = 0, .end = out.size()}});
+}
+
+void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
+                  std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept {
+  run({.reduction = reduction,
+       .dtype = dtype,
+       .inputs = inputs,
+       .outs = {.spans = outs, .stores = stores},
+       .range = range});
 }
 
 }  // namespace brigade::comm

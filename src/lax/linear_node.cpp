@@ -6,9 +6,12 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <string>
 
 namespace brigade::lax::detail {
 namespace {
+
+thread_local std::uint64_t recorded = 0;
 
 class LinearNode : public torch::autograd::Node {
  public:
@@ -37,16 +40,19 @@ bool needs_recording(const std::vector<at::Tensor>& inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& t) { return t.requires_grad(); });
 }
 
-void record_linear(std::string name, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results,
+std::uint64_t recorded_collectives() noexcept { return recorded; }
+
+void record_linear(const Invocation& call, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results,
                    Transpose transpose) {
+  ++recorded;
   const auto node = std::shared_ptr<LinearNode>(
-      new LinearNode(torch::autograd::collect_next_edges(inputs), std::move(name), std::move(transpose)),
+      new LinearNode(torch::autograd::collect_next_edges(inputs), std::string(call.name), std::move(transpose)),
       torch::autograd::deleteNode);
-  for (at::Tensor& result : results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
     // Every result takes a number, differentiable or not, so that cotangents and results correspond.
-    const auto number = node->add_input_metadata(result);
-    if (torch::autograd::isDifferentiableType(result.scalar_type())) {
-      torch::autograd::impl::set_gradient_edge(result, {node, number});
+    const auto number = node->add_input_metadata(results[i]);
+    if (torch::autograd::isDifferentiableType(inputs[i].scalar_type())) {
+      torch::autograd::impl::set_gradient_edge(results[i], {node, number});
     }
   }
 }

@@ -39,36 +39,45 @@ comm::DType dtype_of(at::ScalarType type) {
   }
 }
 
-at::ScalarType reduced_as(at::ScalarType type) {
-  switch (type) {
-    case at::kBool:
-    case at::kByte:
-    case at::kChar:
-    case at::kShort:
-      return at::kInt;  // the low bits of a sum are the same
-    case at::kHalf:
-    case at::kBFloat16:
-      return at::kFloat;
-    default:
-      return type;
+namespace {
+
+// Why a tensor cannot travel; empty when it can.
+std::string obstacle(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu()) {
+    return fmt::format("takes CPU tensors, and this one is on {}: move it with .cpu()", tensor.device().str());
+  }
+  if (tensor.layout() != at::kStrided) {
+    return fmt::format("takes dense tensors, and this one is {}: convert it with .to_dense()",
+                       c10::str(tensor.layout()));
+  }
+  return {};
+}
+
+}  // namespace
+
+void require_transportable(const Invocation& call, const Tensors& leaves) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (!leaves[i].defined()) {
+      throw TreeError(fmt::format("{} of an undefined tensor: give it a value first", call.name), call.context(i));
+    }
+    std::string reason = obstacle(leaves[i]);
+    if (reason.empty() && at::isQIntType(leaves[i].scalar_type())) {
+      reason = fmt::format("does not take tensors of dtype {}: convert them with .dequantize()",
+                           c10::toString(leaves[i].scalar_type()));
+    }
+    if (!reason.empty()) throw InvalidArgument(fmt::format("{} {}", call.name, reason), call.context(i));
   }
 }
 
-at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const AxisPlace& place,
-                 std::source_location site) {
-  const ErrorContext context{.axis = place.axis->name(), .device = place.position, .site = site};
-  if (!tensor.device().is_cpu()) {
-    throw InvalidArgument(fmt::format("{} takes CPU tensors, and this one is on {}: move it with .cpu()", collective,
-                                      tensor.device().str()),
-                          context);
-  }
-  if (tensor.layout() != at::kStrided) {
-    throw InvalidArgument(fmt::format("{} takes dense tensors, and this one is {}: convert it with .to_dense()",
-                                      collective, c10::str(tensor.layout())),
-                          context);
-  }
+at::Tensor plain(const Invocation& call, const at::Tensor& tensor) {
   // The usual case, at the price of a few branches instead of a few dispatches.
-  if (!tensor.requires_grad() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()) return tensor;
+  if (tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.requires_grad() && tensor.is_contiguous() &&
+      !tensor.is_conj() && !tensor.is_neg()) {
+    return tensor;
+  }
+  if (const std::string reason = obstacle(tensor); !reason.empty()) {
+    throw InvalidArgument(fmt::format("{} {}", call.name, reason), call.context());
+  }
   const at::Tensor data = tensor.detach();
   return (data.is_complex() ? data.resolve_conj() : data.resolve_neg()).contiguous();
 }
@@ -78,7 +87,7 @@ comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor&
   return {.dtype = dtype_of(in.scalar_type()),
           .in = {static_cast<const std::byte*>(in.data_ptr()), in.nbytes()},
           .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()},
-          .shape = {in.sizes().data(), in.sizes().size()},
+          .shape = {original.sizes().data(), original.sizes().size()},
           .origin = converted ? std::string_view(c10::toString(original.scalar_type())) : std::string_view()};
 }
 

@@ -3,27 +3,23 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <source_location>
+#include <string_view>
 #include <vector>
 
 #include "brigade/comm/group.h"
-#include "brigade/runtime/axis.h"
+#include "brigade/lax/leaves.h"
 
 namespace brigade::lax::detail {
 
 // Throws InvalidArgument for types that comm does not know, such as quantized ones.
 comm::DType dtype_of(at::ScalarType type);
 
-// The dtype in which a tensor is reduced: itself where the kernels take it, else a wider one that loses nothing.
-at::ScalarType reduced_as(at::ScalarType type);
-
-// Contiguous CPU data of `tensor`, resolved of lazy conjugation, without its graph.
-// Throws InvalidArgument, naming the collective, for other devices and layouts.
-at::Tensor plain(const at::Tensor& tensor, std::string_view collective, const AxisPlace& place,
-                 std::source_location site);
+// Contiguous CPU data of `tensor`, resolved of lazy conjugation, without its graph. Itself, if it is all that.
+// Throws InvalidArgument for other devices and layouts, which only backward can still bring.
+at::Tensor plain(const Invocation& call, const at::Tensor& tensor);
 
 // `out` receives what arrives for `in`. Both are plain and stay alive during the operation. `original` is what `in` was made
-// of, so that devices whose dtypes differ do not meet in one that they were all converted to.
+// of, so that devices whose dtypes differ do not meet in one that they were all converted to; its shape is compared.
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);
 
 }  // namespace brigade::lax::detail

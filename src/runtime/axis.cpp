@@ -1,13 +1,17 @@
 #include "brigade/runtime/axis.h"
 
-#include <ATen/ThreadLocalState.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
 
+#include "axis_members.h"
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
+#include "caller_state.h"
 #include "failure.h"
 #include "runtime.h"
 
@@ -55,6 +59,26 @@ std::chrono::nanoseconds spin_for(std::size_t count) {
   return static_cast<int>(count) <= Runtime::instance().cores() ? kSpinTime : std::chrono::nanoseconds(0);
 }
 
+// Those of a group that have some ranks in it.
+struct Subgroup {
+  comm::Group* of;
+  std::vector<int> ranks;
+};
+
+struct SubgroupView {
+  comm::Group* of;
+  std::span<const int> ranks;
+};
+
+// Finds a Subgroup by its view, without making one.
+struct IsBefore {
+  using is_transparent = void;
+  bool operator()(const auto& a, const auto& b) const {
+    if (a.of != b.of) return std::less<>{}(a.of, b.of);
+    return std::lexicographical_compare(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end());
+  }
+};
+
 }  // namespace
 
 // What the devices of one axis share while they run, one launch at a time.
@@ -65,20 +89,32 @@ class Axis::Seats {
         group(static_cast<int>(count), {.time_without_progress = environment().deadline,
                                         .spin = spin.count() > 0,
                                         .name = fmt::format("axis \"{}\"", name)}),
-        busy(count) {}
+        seats(count) {}
 
-  struct alignas(64) Busy {
-    std::chrono::nanoseconds time{0};
+  // The devices that collectives over some of the axes run over.
+  struct Part {
+    Dims dims;
+    std::string name;
+    comm::Group* members;
   };
+
+  struct alignas(64) Seat {
+    std::chrono::nanoseconds busy{0};
+    std::deque<Part> parts = {};  // those asked for so far; they stay where they are
+    std::map<Subgroup, comm::Group*, IsBefore> subgroups = {};
+  };
+
+  Seat& seat(int position) { return seats[static_cast<std::size_t>(position)]; }
 
   const std::chrono::nanoseconds spin;
   comm::ThreadGroup group;
-  std::vector<Busy> busy;
+  std::vector<Seat> seats;
   Failures failures;
 };
 
-Axis::Axis(std::string name, std::vector<Device> devices, std::source_location site)
+Axis::Axis(std::string name, std::vector<MeshAxis> axes, std::vector<Device> devices, std::source_location site)
     : name_(std::move(name)),
+      axes_(std::move(axes)),
       devices_(std::move(devices)),
       site_(site),
       seats_(std::make_unique<Seats>(name_, devices_.size())) {}
@@ -87,28 +123,62 @@ Axis::~Axis() = default;
 
 std::shared_ptr<Axis> Axis::create(std::string name, std::vector<Device> devices, std::source_location site) {
   require_usable(name, devices, site);
-  return std::shared_ptr<Axis>(new Axis(std::move(name), std::move(devices), site));
+  std::vector<MeshAxis> axes = {{.name = name, .size = static_cast<std::int64_t>(devices.size())}};
+  return std::shared_ptr<Axis>(new Axis(std::move(name), std::move(axes), std::move(devices), site));
+}
+
+std::shared_ptr<Axis> Axis::create(Mesh mesh, std::vector<Device> devices, std::source_location site) {
+  require_usable(mesh.name(), devices, site);
+  if (mesh.size() != static_cast<std::int64_t>(devices.size())) {
+    throw InvalidArgument(fmt::format("a mesh of {} devices was given {}", mesh.size(), devices.size()),
+                          {.axis = mesh.name(), .site = site});
+  }
+  return std::shared_ptr<Axis>(new Axis(mesh.name(), mesh.axes(), std::move(devices), site));
 }
 
 comm::Group& Axis::group(int position) { return seats_->group.member(position); }
+
+AxisPlace Axis::place(int position, const AxisNames& names, std::source_location site) {
+  const Dims dims =
+      dims_of(axes_, names, [&]() -> ErrorContext { return {.axis = name_, .device = position, .site = site}; });
+  std::deque<Seats::Part>& parts = seats_->seat(position).parts;
+  auto part = std::find_if(parts.begin(), parts.end(), [&](const Seats::Part& known) { return known.dims == dims; });
+  if (part == parts.end()) {
+    const std::vector<int> positions = positions_along(axes_, dims, position);
+    const bool all = static_cast<int>(positions.size()) == size() && std::is_sorted(positions.begin(), positions.end());
+    comm::Group& whole = group(position);
+    part = parts.insert(part, {dims, names.text(), all ? &whole : &whole.among(positions)});
+  }
+  return {.axis = shared_from_this(), .position = position, .name = part->name, .members = part->members};
+}
+
+comm::Group& Axis::among(int position, comm::Group& members, std::span<const int> ranks) {
+  auto& subgroups = seats_->seat(position).subgroups;
+  auto known = subgroups.find(SubgroupView{&members, ranks});
+  if (known == subgroups.end()) {
+    known = subgroups.emplace(Subgroup{&members, {ranks.begin(), ranks.end()}}, &members.among(ranks)).first;
+  }
+  return *known->second;
+}
 
 void Axis::run(c10::function_ref<void(int position)> body) {
   if (inside_body()) {
     throw AxisError(
         fmt::format("a pmap over axis \"{}\" was called inside the body of one over axis \"{}\": they do not "
                     "nest, as every device is taken already. Give one pmap two named axes over its devices "
-                    "instead, or map the inner function with a loop",
+                    "instead (.mesh), or map the inner function with a loop",
                     name_, current_axis->name()),
         {.axis = name_, .device = current_position, .site = site_});
   }
   Runtime& runtime = Runtime::instance();
-  const Runtime::Lease lease(runtime, devices_);
+  const Runtime::Lease lease(runtime, devices_,
+                             [&] { return fmt::format("the pmap over axis \"{}\" at {}", name_, to_string(site_)); });
   seats_->group.reset();
   seats_->failures.prepare(devices_.size());
 
-  const at::ThreadLocalState state;
+  const CallerState state;
   const auto body_as_caller = [&](int position) {
-    const at::ThreadLocalStateGuard guard(state);
+    const CallerState::Lent lent(state);
     body(position);
   };
   const auto as_device = [&](int position) noexcept { run_at(position, body_as_caller); };
@@ -135,6 +205,7 @@ void Axis::run(c10::function_ref<void(int position)> body) {
   for (const Task& task : tasks) {
     if (worker(task) == nullptr) {  // device 0: this thread itself
       const Runtime::Borrowed borrowed(runtime, devices_[static_cast<std::size_t>(task.position)]);
+      const CallerState::Kept kept;
       run_at(task.position, body);
       takes_part = true;
     }
@@ -157,17 +228,15 @@ void Axis::run_at(int position, c10::function_ref<void(int position)> body) noex
     seats_->failures.add(position, std::current_exception());
     seats_->group.abort(position, describe_current_exception());
   }
-  seats_->busy[static_cast<std::size_t>(position)].time += Deadline::Clock::now() - start;
+  seats_->seat(position).busy += Deadline::Clock::now() - start;
 }
 
 std::vector<DeviceStatistics> Axis::statistics() const {
   std::vector<DeviceStatistics> result;
   for (int position = 0; position < size(); ++position) {
     const comm::Statistics spent = seats_->group.member(position).statistics();
-    result.push_back({.busy = seats_->busy[static_cast<std::size_t>(position)].time,
-                      .moving = spent.moving,
-                      .waiting = spent.waiting,
-                      .bytes = spent.bytes});
+    result.push_back(
+        {.busy = seats_->seat(position).busy, .moving = spent.moving, .waiting = spent.waiting, .bytes = spent.bytes});
   }
   return result;
 }
@@ -175,27 +244,21 @@ std::vector<DeviceStatistics> Axis::statistics() const {
 void Axis::reset_statistics() {
   for (int position = 0; position < size(); ++position) {
     seats_->group.member(position).reset_statistics();
-    seats_->busy[static_cast<std::size_t>(position)].time = {};
+    seats_->seat(position).busy = {};
   }
 }
 
 bool inside_body() noexcept { return current_axis != nullptr; }
 
-AxisPlace find_axis(std::string_view name, std::source_location site) {
+AxisPlace find_axis(const AxisNames& names, std::source_location site) {
   if (current_axis == nullptr) {
     throw AxisError(
         fmt::format("axis \"{}\" is not in scope: collectives and axis_index are called inside the body of a "
                     "pmap, and this thread runs none",
-                    name),
-        {.axis = std::string(name), .site = site});
+                    names.text()),
+        {.axis = names.text(), .site = site});
   }
-  if (current_axis->name() != name) {
-    const std::string in_scope = current_axis->name().empty() ? "the pmap gives its axis no name; set .axis_name"
-                                                              : "in scope is " + quoted_list({current_axis->name()});
-    throw AxisError(fmt::format("axis \"{}\" is not in scope here: {}", name, in_scope),
-                    {.axis = std::string(name), .device = current_position, .site = site});
-  }
-  return {current_axis->shared_from_this(), current_position};
+  return current_axis->place(current_position, names, site);
 }
 
 }  // namespace brigade

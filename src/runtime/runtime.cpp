@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #include "brigade/base/environment.h"
@@ -118,13 +119,22 @@ Runtime::Borrowed::~Borrowed() {
   if (pinned_) sched_setaffinity(0, sizeof affinity_, &affinity_);
 }
 
-Runtime::Lease::Lease(Runtime& runtime, std::span<const Device> devices) {
+Runtime::Lease::Lease(Runtime& runtime, std::span<const Device> devices, c10::function_ref<std::string()> what) {
   std::vector<int> order;
   order.reserve(devices.size());
   for (const Device& device : devices) order.push_back(device.index);
   std::sort(order.begin(), order.end());
   locks_.reserve(order.size());
-  for (const int index : order) locks_.emplace_back(runtime.slots_[static_cast<std::size_t>(index)].busy);
+  const std::chrono::milliseconds patience = environment().deadline;
+  for (const int index : order) {
+    auto& lock = locks_.emplace_back(runtime.slots_[static_cast<std::size_t>(index)].busy, patience);
+    if (lock.owns_lock()) continue;
+    log::warn(fmt::format(
+        "{} has waited {:.3g} s for {}, which runs another pmap. If the body of that one waits "
+        "for this call, neither can go on: make it outside of bodies, or do not wait for it there",
+        what(), std::chrono::duration<double>(patience).count(), to_string(Device{DeviceKind::kCpu, index})));
+    lock.lock();
+  }
 }
 
 std::string to_string(const Device& device) {

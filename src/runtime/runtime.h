@@ -1,10 +1,12 @@
 // The one runtime of the process: its devices, their threads, and who is using them.
 #pragma once
 
+#include <c10/util/FunctionRef.h>
 #include <sched.h>
 
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "brigade/runtime/device.h"
@@ -25,13 +27,14 @@ class Runtime {
   Worker* worker(const Device& device) noexcept { return slots_[static_cast<std::size_t>(device.index)].worker; }
 
   // Holds all of `devices` for one launch. They are taken in ascending order, so that launches from several threads
-  // wait for one another and never in a circle, and none starts before it holds all.
+  // wait for one another and never in a circle, and none starts before it holds all. A launch that waits for longer than
+  // BRIGADE_DEADLINE logs that, with `what` it is: it may wait for a body that waits for it, which nobody here can know.
   class Lease {
    public:
-    Lease(Runtime& runtime, std::span<const Device> devices);
+    Lease(Runtime& runtime, std::span<const Device> devices, c10::function_ref<std::string()> what);
 
    private:
-    std::vector<std::unique_lock<std::mutex>> locks_;
+    std::vector<std::unique_lock<std::timed_mutex>> locks_;
   };
 
   // The calling thread computes as `device` from now on: number of threads inside operators, and pinning if asked for.
@@ -55,7 +58,7 @@ class Runtime {
   Runtime();
 
   struct Slot {
-    std::mutex busy;
+    std::timed_mutex busy;
     Worker* worker = nullptr;  // never deleted: its thread waits inside it as long as the process lives
   };
 

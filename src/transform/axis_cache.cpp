@@ -13,16 +13,17 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
   std::vector<Device> chosen = devices_ ? *devices_ : devices();
   const auto available = static_cast<std::int64_t>(chosen.size());
   if (devices_ && size != available) {
-    throw InvalidArgument(
-        fmt::format("axis_size is {} and `devices` names {}: leave one of them out, or make them equal", size,
-                    available),
-        context);
+    throw InvalidArgument(fmt::format("{} is {} and `devices` names {}: leave one of them out, or make them equal",
+                                      mesh_ ? "the size of the mesh" : "axis_size", size, available),
+                          context);
   }
   if (size > available) {
     throw InvalidArgument(
-        fmt::format("the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
-                    "set_cpu_devices({}) first, or give the mapped axis at most {} rows",
-                    size, available, size, size, available),
+        fmt::format(
+            "the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
+            "set_cpu_devices({}) first, or give the mapped axis at most {} rows: pad_and_mask(..., {}) splits a "
+            "batch among them",
+            size, available, size, size, available, available),
         context);
   }
   if (size < 1) {
@@ -32,7 +33,8 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
                           context);
   }
   chosen.resize(static_cast<std::size_t>(size));
-  return latest_ = axes_[size] = Axis::create(name_, std::move(chosen), site_);
+  return latest_ = axes_[size] =
+             mesh_ ? Axis::create(*mesh_, std::move(chosen), site_) : Axis::create(name_, std::move(chosen), site_);
 }
 
 std::shared_ptr<Axis> AxisCache::latest() {

@@ -1,6 +1,7 @@
 #include "brigade/transform/grad.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/variable.h>
@@ -28,6 +29,12 @@ int& differentiation_depth() noexcept {
 Variables make_variables(const std::vector<at::Tensor>& originals,
                          const std::function<std::string(std::size_t)>& path_of, bool recording,
                          bool others_require_grad) {
+  if (c10::InferenceMode::is_enabled()) {
+    throw InvalidArgument(
+        "gradients cannot be taken in InferenceMode, where nothing is recorded: leave its scope first. "
+        "torch::NoGradGuard "
+        "switches gradients off for the code around, and grad works inside it");
+  }
   Variables variables;
   variables.create_graph = recording && (others_require_grad || differentiation_depth() > 0);
   variables.tensors.reserve(originals.size());
@@ -44,6 +51,12 @@ Variables make_variables(const std::vector<at::Tensor>& originals,
                       c10::toString(original.scalar_type())),
           {.argument = path_of(i)});
     }
+    if (original.is_inference()) {
+      throw InvalidArgument(
+          "cannot differentiate with respect to an inference tensor, made in InferenceMode: clone it outside of that "
+          "mode first",
+          {.argument = path_of(i)});
+    }
     if (recording && original.requires_grad()) {
       // Someone outside differentiates with respect to it: stay connected, as a variable of one's own.
       variables.create_graph = true;
@@ -58,7 +71,7 @@ Variables make_variables(const std::vector<at::Tensor>& originals,
   return variables;
 }
 
-std::vector<at::Tensor> differentiate(const at::Tensor& loss, const Variables& variables) {
+void require_scalar(const at::Tensor& loss) {
   if (!loss.defined() || loss.numel() != 1) {
     throw ShapeError(
         fmt::format("a function to differentiate returns a scalar, and this one returned {}: take its sum() or mean()",
@@ -69,6 +82,10 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const Variables& v
         fmt::format("a function to differentiate returns a floating scalar, and this one returned dtype {}",
                     c10::toString(loss.scalar_type())));
   }
+}
+
+std::vector<at::Tensor> differentiate(const at::Tensor& loss, const Variables& variables) {
+  require_scalar(loss);
   std::vector<at::Tensor> gradients(variables.tensors.size());
   if (loss.requires_grad() && !variables.tensors.empty()) {
     gradients = torch::autograd::grad({loss}, variables.tensors, {}, variables.create_graph, variables.create_graph,

@@ -1,4 +1,5 @@
-// The node through which gradients pass from the caller's graph to the devices' graphs and back.
+#include "brigade/transform/spmd_graph.h"
+
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -12,7 +13,6 @@
 
 #include "brigade/base/error.h"
 #include "brigade/transform/grad.h"
-#include "brigade/transform/spmd_call.h"
 
 namespace brigade::detail {
 namespace {
@@ -34,7 +34,7 @@ std::vector<std::size_t> differentiable_anywhere(const PerDevice& results) {
 // Throws InvalidArgument when a graph of `results` ends in a tensor that requires grad and is not among `leaves`: its gradient
 // would be lost in silence. Walks each node once.
 void refuse_captured(const Axis& axis, int position, const std::vector<at::Tensor>& leaves,
-                     const std::vector<at::Tensor>& results) {
+                     const std::vector<at::Tensor>& results, std::source_location site) {
   std::unordered_set<const torch::autograd::Node*> seen;
   std::vector<const torch::autograd::Node*> next;
   const auto visit = [&](const torch::autograd::Node* node) {
@@ -61,27 +61,29 @@ void refuse_captured(const Axis& axis, int position, const std::vector<at::Tenso
             "captured, or made in the body, and no gradient could reach it. Pass it as an argument (in_axes none "
             "gives it whole to every device), or detach the result",
             c10::str(end->variable.sizes())),
-        {.axis = axis.name(), .device = position});
+        {.axis = axis.name(), .device = position, .site = site});
   }
 }
 
 variable_list tensors_of(const std::vector<Input>& inputs) {
   variable_list all;
   for (const Input& input : inputs) {
-    for (at::Tensor& tensor : input.tensors()) all.push_back(std::move(tensor));
+    for (const at::Tensor& tensor : input.tensors()) all.push_back(tensor);
   }
   return all;
 }
 
 class SpmdNode : public torch::autograd::Node {
  public:
-  SpmdNode(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results)
+  SpmdNode(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results,
+           std::source_location site)
       : Node(torch::autograd::collect_next_edges(tensors_of(inputs))),
         axis_(std::move(axis)),
         inputs_(std::move(inputs)),
         leaves_(std::move(leaves)),
         results_(std::move(results)),
-        differentiable_(differentiable_anywhere(results_)) {}
+        differentiable_(differentiable_anywhere(results_)),
+        site_(site) {}
 
   std::string name() const override { return "pmap"; }
 
@@ -98,7 +100,8 @@ class SpmdNode : public torch::autograd::Node {
   variable_list apply(variable_list&& cotangents) override {
     if (released_) {
       throw Error(
-          "backward through a pmap a second time, after its graph was freed: pass retain_graph=true the first time");
+          "backward through a pmap a second time, after its graph was freed: pass retain_graph=true the first time",
+          {.axis = axis_->name(), .site = site_});
     }
     const bool create_graph = at::GradMode::is_enabled();
     PerDevice given = cotangents_per_device(cotangents);
@@ -171,7 +174,7 @@ class SpmdNode : public torch::autograd::Node {
       }
       inputs.push_back(Input::per_device(std::move(column)));
     }
-    return connect(axis_, std::move(inputs), std::move(leaves), std::move(gradients));
+    return connect(axis_, std::move(inputs), std::move(leaves), std::move(gradients), site_);
   }
 
   std::shared_ptr<Axis> axis_;
@@ -179,14 +182,16 @@ class SpmdNode : public torch::autograd::Node {
   PerDevice leaves_;
   PerDevice results_;
   std::vector<std::size_t> differentiable_;
+  std::source_location site_;
   bool released_ = false;
 };
 
 }  // namespace
 
-PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results) {
+PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results,
+                  std::source_location site) {
   for (std::size_t d = 0; d < results.size(); ++d) {
-    refuse_captured(*axis, static_cast<int>(d), leaves[d], results[d]);
+    refuse_captured(*axis, static_cast<int>(d), leaves[d], results[d], site);
   }
   PerDevice outside = results;
   for (auto& row : outside) {
@@ -197,7 +202,7 @@ PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevi
   if (inputs.empty()) return outside;
 
   const auto node = std::shared_ptr<SpmdNode>(
-      new SpmdNode(std::move(axis), std::move(inputs), std::move(leaves), results), torch::autograd::deleteNode);
+      new SpmdNode(std::move(axis), std::move(inputs), std::move(leaves), results, site), torch::autograd::deleteNode);
   for (std::size_t d = 0; d < outside.size(); ++d) {
     for (std::size_t j = 0; j < outside[d].size(); ++j) {
       at::Tensor& result = outside[d][j];

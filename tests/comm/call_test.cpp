@@ -1,4 +1,4 @@
-#include "comm/call.h"
+#include "brigade/comm/call.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -18,15 +18,5 @@ TEST(DType, HasTheSizeAndNameThatFrameworksGiveIt) {
   EXPECT_EQ(name_of(DType::kFloat64), "float64");
 }
 
-TEST(DType, SaysWhichTypesReductionsTake) {
-  for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
-    EXPECT_TRUE(is_reducible(dtype)) << name_of(dtype);
-  }
-  for (const DType dtype : {DType::kBool, DType::kUint8, DType::kInt8, DType::kInt16, DType::kFloat16, DType::kBFloat16,
-                            DType::kComplex64, DType::kComplex128}) {
-    EXPECT_FALSE(is_reducible(dtype)) << name_of(dtype);
-  }
-}
-
 }  // namespace
 }  // namespace brigade::comm

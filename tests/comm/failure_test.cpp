@@ -185,9 +185,9 @@ TEST_F(WrongCall, IsRefusedBeforeAnyoneIsWaitedFor) {
   std::vector<std::int32_t> integers(4);
   const Piece integer = in_place(integers);
   expect<InvalidArgument>([&](Group& member) { member.all_reduce({.divisor = 2}, {&integer, 1}, {}); });
-  std::vector<std::uint8_t> bytes(4);
-  const Piece byte = in_place(bytes);
-  expect<InvalidArgument>([&](Group& member) { member.all_reduce({}, {&byte, 1}, {}); });
+  std::vector<testing::Bool> flags(4);
+  const Piece flag = in_place(flags);
+  expect<InvalidArgument>([&](Group& member) { member.all_reduce({}, {&flag, 1}, {}); });
 
   const std::vector<RankPair> outside = {{0, 2}};
   const std::vector<RankPair> source_twice = {{0, 1}, {0, 0}};

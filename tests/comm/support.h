@@ -9,6 +9,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
+#include "comm/formats.h"
 
 namespace brigade::comm::testing {
 
@@ -111,12 +113,22 @@ std::string text_of(const std::exception_ptr& thrown) {
 }
 
 template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::kFloat32;
-  if constexpr (std::is_same_v<T, double>) return DType::kFloat64;
+  if constexpr (std::is_same_v<T, Bool>) return DType::kBool;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return DType::kUint8;
+  if constexpr (std::is_same_v<T, std::int8_t>) return DType::kInt8;
+  if constexpr (std::is_same_v<T, std::int16_t>) return DType::kInt16;
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::kInt32;
   if constexpr (std::is_same_v<T, std::int64_t>) return DType::kInt64;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return DType::kUint8;
+  if constexpr (std::is_same_v<T, Float16>) return DType::kFloat16;
+  if constexpr (std::is_same_v<T, BFloat16>) return DType::kBFloat16;
+  if constexpr (std::is_same_v<T, float>) return DType::kFloat32;
+  if constexpr (std::is_same_v<T, double>) return DType::kFloat64;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return DType::kComplex64;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return DType::kComplex128;
 }
 
 template <class T>
@@ -130,27 +142,42 @@ Piece in_place(std::vector<T>& values) {
 }
 
 // Numbers of widely different size, so that the order of a sum shows in its bits; integers of any value, so that sums
-// wrap. A function of rank and seed.
+// wrap.
+template <class T, class Engine>
+T any_value(Engine& engine) {
+  if constexpr (kIsComplex<T>) {
+    const auto real = any_value<typename T::value_type>(engine);
+    return {real, any_value<typename T::value_type>(engine)};
+  } else if constexpr (IsNarrow<T>) {
+    return quotient_of<T>(any_value<float>(engine), 1 << 12);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const auto fraction = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(engine));
+    return std::ldexp(fraction, static_cast<int>(engine() % 24));
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return {static_cast<std::uint8_t>(engine() % 2)};
+  } else {
+    return static_cast<T>(engine());
+  }
+}
+
+// A function of rank and seed.
 template <class T>
 std::vector<T> values_of(int rank, std::size_t count, std::uint32_t seed = 0) {
   std::seed_seq seeds = {static_cast<std::uint32_t>(rank), seed};
   std::mt19937_64 engine(seeds);
   std::vector<T> values(count);
-  for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>) {
-      const auto fraction = static_cast<T>(std::uniform_real_distribution<double>(-1, 1)(engine));
-      value = std::ldexp(fraction, static_cast<int>(engine() % 24));
-    } else {
-      value = static_cast<T>(engine());
-    }
-  }
+  for (T& value : values) value = any_value<T>(engine);
   return values;
 }
 
 // Bits of a value, so that NaN equals itself and the zeros differ.
 template <class T>
 auto bits_of(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (kIsComplex<T>) {
+    return std::pair(bits_of(value.real()), bits_of(value.imag()));
+  } else if constexpr (std::is_same_v<T, Bool> || IsNarrow<T>) {
+    return value.bits;
+  } else if constexpr (std::is_floating_point_v<T>) {
     return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
   } else {
     return value;
@@ -187,15 +214,41 @@ T tree(ReduceOp op, const std::vector<T>& values, std::size_t begin, std::size_t
   return combined(op, tree(op, values, begin, begin + p), tree(op, values, begin + p, end));
 }
 
-// The expected reduction, element by element.
+// The expected reduction of one element; divisors are floats.
+template <class T>
+T reduced(Reduction reduction, const std::vector<T>& column) {
+  if (column.size() == 1 && reduction.divisor == 1.0) return column[0];
+  const auto of = [&](auto part) {
+    std::vector<decltype(part(column[0]))> parts;
+    for (const T& value : column) parts.push_back(part(value));
+    return parts;
+  };
+  if constexpr (kIsComplex<T>) {
+    return {reduced(reduction, of([](T z) { return z.real(); })), reduced(reduction, of([](T z) { return z.imag(); }))};
+  } else if constexpr (IsNarrow<T>) {
+    const float undivided = reduced({.op = reduction.op}, of([](T x) { return value_of(x); }));
+    return quotient_of<T>(undivided, reduction.divisor);
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    const auto is_set = [](Bool x) { return x.bits != 0; };
+    const bool all = std::all_of(column.begin(), column.end(), is_set);
+    const bool any = std::any_of(column.begin(), column.end(), is_set);
+    return {static_cast<std::uint8_t>(reduction.op == ReduceOp::kMin ? all : any)};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const T quotient = tree(reduction.op, column, 0, column.size()) / static_cast<T>(reduction.divisor);
+    return std::isnan(quotient) ? std::numeric_limits<T>::quiet_NaN() : quotient;
+  } else {
+    return tree(reduction.op, column, 0, column.size());
+  }
+}
+
+// Element by element.
 template <class T>
 std::vector<T> reduced(Reduction reduction, const std::vector<std::vector<T>>& inputs) {
   std::vector<T> result(inputs[0].size());
   for (std::size_t k = 0; k < result.size(); ++k) {
     std::vector<T> column;
     for (const std::vector<T>& input : inputs) column.push_back(input[k]);
-    result[k] = tree(reduction.op, column, 0, column.size());
-    if constexpr (std::is_floating_point_v<T>) result[k] /= static_cast<T>(reduction.divisor);
+    result[k] = reduced(reduction, column);
   }
   return result;
 }

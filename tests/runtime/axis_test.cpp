@@ -77,10 +77,32 @@ TEST(Axis, OfAnUnknownNameListsTheOneInScope) {
               ThrowsMessage<AxisError>(HasSubstr("called inside the body of a pmap, and this thread runs none")));
 }
 
+TEST(Axis, OfAMeshGivesThePlaceOnEachOfItsAxesAndKeepsIt) {
+  const int size = device_count();
+  const auto axis = Axis::create(Mesh{{"all", size}, {"one", 1}}, devices());
+  std::atomic<int> right{0};
+  axis->run([&](int position) {
+    const auto place = [](const AxisNames& names) { return find_axis(names, std::source_location::current()); };
+    EXPECT_EQ(place("all").rank(), position);
+    EXPECT_EQ(place("all").size(), size);
+    EXPECT_EQ(place("one").size(), 1);
+    EXPECT_EQ(place("one").position, position);
+    EXPECT_EQ(place({"one", "all"}).name, "one, all");
+    EXPECT_EQ(place({"one", "all"}).members, &axis->group(position));
+    EXPECT_EQ(place("one").members, place("one").members);
+    const AxisPlace alone = place("all").among({{position}});
+    EXPECT_EQ(alone.size(), 1);
+    EXPECT_EQ(alone.members, place("all").among({{position}}).members);
+    ++right;
+  });
+  EXPECT_EQ(right, size);
+}
+
 TEST(Axis, RefusesToRunInsideABody) {
   const auto axis = all_devices();
-  EXPECT_THAT([&] { axis->run([&](int) { axis->run([](int) {}); }); },
-              ThrowsMessage<AxisError>(AllOf(HasSubstr("they do not nest"), HasSubstr("two named axes"))));
+  EXPECT_THAT(
+      [&] { axis->run([&](int) { axis->run([](int) {}); }); },
+      ThrowsMessage<AxisError>(AllOf(HasSubstr("they do not nest"), HasSubstr("two named axes"), HasSubstr(".mesh"))));
 }
 
 TEST(Axis, RefusesNoDevicesUnknownDevicesAndDevicesNamedTwice) {

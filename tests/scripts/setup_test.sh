@@ -45,7 +45,7 @@ is() { [[ $1 == $2 ]]; }  # the second is a pattern
 install_of() { echo "apt-get update -q frontend=noninteractive*apt-get install -q -y --no-install-recommends $1 frontend=noninteractive"; }
 
 machine 'ii ' 1000
-run_setup test check bench
+run_setup test check bench model
 expect "nothing missing: nothing is called or said" is "$status|$calls|$said" "0||"
 
 machine 'hi ' 1000
@@ -95,6 +95,6 @@ expect "no os-release: names README, goes on" is "$status|$calls|$said" "0||*REA
 
 machine 'ii ' 0
 run_setup tests
-expect "an unknown group: status 2, lists those there are" is "$status|$calls|$said" '2||*"tests"*build, test, check and bench*'
+expect "an unknown group: status 2, lists those there are" is "$status|$calls|$said" '2||*"tests"*build, test, check, bench and model*'
 
 exit "$((failures > 0))"

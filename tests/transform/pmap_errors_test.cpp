@@ -47,7 +47,7 @@ TEST(PmapErrors, ABatchThatDevicesDoNotDivideNamesShapeAndCount) {
         f(torch::ones({10, 3}));
       },
       ThrowsMessage<ShapeError>(AllOf(HasSubstr("[10, 3]"), HasSubstr("4 devices do not divide the 10 rows of [0]"),
-                                      HasSubstr("pad them to 12 or leave 2 out"))));
+                                      HasSubstr("pad_and_mask(..., 4) pads them to 12"))));
 }
 
 TEST(PmapErrors, NoMappedArgument) {
@@ -63,12 +63,14 @@ TEST(PmapErrors, ARankTooLowForItsAxis) {
       [] {
         pmap([](Params p) { return p; })(Params{torch::ones({4}), torch::tensor(1.0)});
       },
-      ThrowsMessage<ShapeError>(AllOf(HasSubstr("a tensor of shape [] has no axis 0"), HasSubstr("argument [0].b1"))));
+      ThrowsMessage<ShapeError>(AllOf(HasSubstr("a tensor of shape [] has no axis 0"), HasSubstr("argument [0].b1"),
+                                      HasSubstr("pmap_errors_test.cpp:"))));
   EXPECT_THAT(
       [] {
-        pmap(kAdd, {.in_axes = {0, 2}})(torch::ones({4}), torch::ones({4, 4}));
+        pmap(kAdd, {.axis_name = "i", .in_axes = {0, 2}})(torch::ones({4}), torch::ones({4, 4}));
       },
-      ThrowsMessage<ShapeError>(AllOf(HasSubstr("[4, 4] has no axis 2"), HasSubstr("argument [1]"))));
+      ThrowsMessage<ShapeError>(
+          AllOf(HasSubstr("[4, 4] has no axis 2"), HasSubstr("argument [1]"), HasSubstr("axis \"i\""))));
   EXPECT_THROW(pmap(kAdd, {.in_axes = {0, -3}})(torch::ones({4}), torch::ones({4, 4})), ShapeError);
 }
 
@@ -77,8 +79,9 @@ TEST(PmapErrors, MoreRowsThanDevices) {
       [] {
         pmap([](torch::Tensor x) { return x; })(torch::ones({10, 2}));
       },
-      ThrowsMessage<InvalidArgument>(
-          AllOf(HasSubstr("has size 10 and there are 9 devices"), HasSubstr("BRIGADE_CPU_DEVICES=10"))));
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("has size 10 and there are 9 devices"),
+                                           HasSubstr("BRIGADE_CPU_DEVICES=10"), HasSubstr("pad_and_mask(..., 9)"),
+                                           HasSubstr("pmap_errors_test.cpp:"))));
   // Also when the body does not look at the value.
   EXPECT_THROW(pmap([](torch::Tensor) { return 1; })(torch::ones({10})), InvalidArgument);
 }
@@ -164,7 +167,7 @@ TEST(PmapErrors, AResultThatDependsOnACapturedTensorThatRequiresGrad) {
   const auto expect_refused = [](const auto& call) {
     EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(
                           AllOf(HasSubstr("a tensor of shape [2] that requires grad and is not an argument"),
-                                HasSubstr("in_axes none"))));
+                                HasSubstr("in_axes none"), HasSubstr("pmap_errors_test.cpp:"))));
   };
   const torch::Tensor x = torch::ones({3, 2});
   const torch::Tensor w = torch::ones({2}).requires_grad_();

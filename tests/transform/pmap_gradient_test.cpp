@@ -100,6 +100,99 @@ TEST(PmapGradient, FirstAndSecondOrderForInAxesNoneAndNegative) {
   check_derivatives([&](const torch::Tensor& x) { return total(f(x, w)); }, other);
 }
 
+// Slice i of N for a choice of in_axes, and the shape of a whole argument whose slices are (2, 3).
+torch::Tensor slice(const torch::Tensor& whole, std::optional<int> axis, std::int64_t i) {
+  return axis ? whole.select(*axis, i) : whole;
+}
+torch::Tensor whole_of(std::optional<int> axis, std::int64_t n) {
+  std::vector<std::int64_t> shape = {2, 3};
+  if (axis) shape.insert(*axis < 0 ? shape.end() + *axis + 1 : shape.begin() + *axis, n);
+  return draw(shape);
+}
+
+TEST(PmapGradient, FirstAndSecondOrderForEveryFormOfInAxesAndOutAxesEqualTheLoopOverSlices) {
+  constexpr std::int64_t kN = 3;
+  const auto axes_of = [](std::optional<int> axis) { return axis ? Axes(*axis) : Axes(none); };
+  const std::vector<std::optional<int>> choices = {0, 1, 2, -1, -3, std::nullopt};
+  int forms = 0;
+  for (const auto x_axis : choices) {
+    for (const auto w_axis : choices) {
+      const std::optional<int> out_axis = choices[static_cast<std::size_t>(forms) % 5];
+      if (!x_axis && !w_axis) continue;
+      SCOPED_TRACE(testing::Message() << "form " << forms++);
+      const auto f = pmap(
+          [](torch::Tensor x, torch::Tensor w) {
+            const torch::Tensor sum = lax::psum((x * w).sin(), "i");
+            return std::pair(x.square() * sum, sum);
+          },
+          {.axis_name = "i",
+           .in_axes = {axes_of(x_axis), axes_of(w_axis)},
+           .out_axes = {axes_of(out_axis), none},
+           .axis_size = kN});
+      const torch::Tensor x = whole_of(x_axis, kN), w = whole_of(w_axis, kN);
+      const torch::Tensor weights = torch::randn_like(f(x, w).stack().first);
+      const auto mapped = [&](const torch::Tensor& at_x, const torch::Tensor& at_w) {
+        const auto [each, sum] = f(at_x, at_w).stack();
+        return (each * weights).sum() + sum.pow(3).sum();
+      };
+      const auto loop = [&](const torch::Tensor& at_x, const torch::Tensor& at_w) {
+        torch::Tensor sum = torch::zeros({2, 3}, torch::kDouble);
+        for (std::int64_t i = 0; i < kN; ++i) sum = sum + (slice(at_x, x_axis, i) * slice(at_w, w_axis, i)).sin();
+        std::vector<torch::Tensor> each;
+        for (std::int64_t i = 0; i < kN; ++i) each.push_back(slice(at_x, x_axis, i).square() * sum);
+        return (torch::stack(each, *out_axis) * weights).sum() + sum.pow(3).sum();
+      };
+      using Two = std::pair<torch::Tensor, torch::Tensor>;
+      const auto gradient = [](const auto& function) {
+        return grad([&function](const Two& at) { return function(at.first, at.second); });
+      };
+      const Two at(x, w), direction(torch::randn_like(x), torch::randn_like(w));
+      const auto second = [&](const auto& function) {
+        return grad([&](const Two& t) {
+          const Two g = gradient(function)(t);
+          return (g.first * direction.first).sum() + (g.second * direction.second).sum();
+        })(at);
+      };
+      const Two g = gradient(mapped)(at), expected = gradient(loop)(at);
+      EXPECT_TRUE(torch::allclose(g.first, expected.first) && torch::allclose(g.second, expected.second));
+      const Two h = second(mapped), expected_h = second(loop);
+      EXPECT_TRUE(torch::allclose(h.first, expected_h.first) && torch::allclose(h.second, expected_h.second));
+    }
+  }
+  EXPECT_EQ(forms, 35);
+}
+
+TEST(PmapGradient, FollowsATreePrefixOfInAxes) {
+  struct Model {
+    torch::Tensor w;
+    std::pair<torch::Tensor, torch::Tensor> rest;
+  };
+  const auto f = pmap([](Model m, torch::Tensor x) { return (m.w * x + m.rest.first).sin() * m.rest.second; },
+                      {.in_axes = {{none, {1, 0}}, -1}});
+  const Model m{draw({2}), {draw({2, 3}), draw({3, 2})}};
+  const torch::Tensor x = draw({2, 3});
+  const Model g = grad([&](const Model& at) { return total(f(at, x)); })(m);
+  const Model expected = grad([&](const Model& at) {
+    torch::Tensor sum = torch::zeros({}, torch::kDouble);
+    for (int i = 0; i < 3; ++i) {
+      sum = sum + ((at.w * x.select(1, i) + at.rest.first.select(1, i)).sin() * at.rest.second[i]).sum();
+    }
+    return sum;
+  })(m);
+  EXPECT_TRUE(torch::allclose(g.w, expected.w));
+  EXPECT_TRUE(torch::allclose(g.rest.first, expected.rest.first));
+  EXPECT_TRUE(torch::allclose(g.rest.second, expected.rest.second));
+}
+
+TEST(PmapGradient, OfWhatIsReturnedOnceGoesToDeviceZero) {
+  const auto f = pmap([](torch::Tensor x) { return x * 2; }, {.out_axes = none});
+  const torch::Tensor x = torch::ones({3, 2}, torch::kDouble);
+  torch::Tensor expected = torch::zeros({3, 2}, torch::kDouble);
+  expected[0] = 2;
+  EXPECT_TRUE(torch::equal(grad([&](const torch::Tensor& v) { return f(v).unreplicate().sum(); })(x), expected));
+  EXPECT_TRUE(torch::equal(grad([&](const torch::Tensor& v) { return f(v).stack().sum(); })(x), expected));
+}
+
 TEST(PmapGradient, OfAGradientTakenInsideTheBody) {
   const auto f = pmap(
       [](torch::Tensor t) { return grad([](const torch::Tensor& v) { return lax::pmean(v.pow(3), "i").sum(); })(t); },

@@ -93,6 +93,24 @@ TEST(Pmap, UsesTheFirstDevicesForFewerRowsAndTheNamedOnesInTheirOrder) {
   EXPECT_EQ(chosen.values(), (std::vector{own[3], own[0], own[2]}));
 }
 
+TEST(Pmap, RunsInReverseOnReversedDevices) {
+  const auto d = [](int i) { return devices()[static_cast<std::size_t>(i)]; };
+  const auto who = [](torch::Tensor x) {
+    return std::pair(x + lax::axis_index("i"), std::hash<std::thread::id>()(std::this_thread::get_id()));
+  };
+  const auto forwards = pmap(who, {.axis_name = "i"})(rows(3, 2));
+  const auto backwards = pmap(who, {.axis_name = "i", .devices = {{d(2), d(1), d(0)}}})(rows(3, 2));
+  for (int i = 0; i < 3; ++i) {
+    // Positions are the same, and so are their values; the threads are those of the other end.
+    EXPECT_TRUE(torch::equal(backwards[i].first, rows(3, 2)[i] + i));
+    EXPECT_EQ(backwards[i].second, forwards[2 - i].second);
+  }
+  // A result goes on as it is, wherever it was made.
+  const auto values = std::get<0>(unzip(backwards));
+  const auto fed = pmap([](torch::Tensor t) { return t; })(values);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(fed[i].data_ptr(), values[i].data_ptr());
+}
+
 TEST(Pmap, TakesItsSizeFromAxisSizeWhenNothingIsMapped) {
   const auto out = pmap([](int seven) { return seven + lax::axis_index("i"); }, {.axis_name = "i", .axis_size = 5})(7);
   ASSERT_EQ(out.size(), 5);
@@ -131,6 +149,16 @@ TEST(Pmap, TakesStringLiteralsAndVectorsOfBool) {
     return flags[1] ? x + double(text.size()) : x;
   });
   EXPECT_EQ(f(rows(2, 1), "four", std::vector<bool>{false, true})[0].item<float>(), 4);
+}
+
+TEST(Pmap, TakesItsSizeFromAxisSizeBesideMappedArguments) {
+  const auto f = pmap([](torch::Tensor x, std::string name,
+                         std::optional<torch::Tensor> extra) { return std::pair(extra ? x + *extra : x, name); },
+                      {.in_axes = {0, 0, none}, .axis_size = 3});
+  const auto out = f(rows(3, 1), std::string("n"), std::optional(torch::ones({1})));
+  EXPECT_TRUE(torch::equal(out[2].first, rows(3, 1)[2] + 1));
+  EXPECT_EQ(out[2].second, "n");
+  EXPECT_EQ(f(rows(3, 1), std::string("n"), std::optional<torch::Tensor>()).size(), 3);
 }
 
 TEST(Pmap, CapturesConstants) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -62,6 +63,45 @@ TEST(PmapThrow, AnErrorOfAnOperatorKeepsItsType) {
   EXPECT_THROW(f(torch::ones({3, 2, 2})), c10::Error);
 }
 
+TEST(PmapThrow, TheCallerIsReleasedWhenTheLastDeviceHasLeft) {
+  // Nothing can interrupt a device inside an operator: it is waited for, to its next collective or to its end.
+  std::atomic<int> computed{0};
+  const auto f = pmap(
+      [&](torch::Tensor x) {
+        const auto position = lax::axis_index("i");
+        if (position == 1) throw Custom(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        ++computed;
+        if (position == 2) x = lax::psum(x, "i");
+        if (position == 2) ++computed;
+        return x;
+      },
+      {.axis_name = "i"});
+  EXPECT_THROW(f(torch::ones({4})), Custom);
+  EXPECT_EQ(computed, 3);
+  EXPECT_EQ(last_failure()->released, std::vector{2});
+}
+
+TEST(PmapThrow, TheFirstInTimeIsPrimaryAndTheOthersAreReported) {
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        x = lax::psum(x, "i");
+        if (lax::axis_index("i") == 2) throw Custom(2);
+        if (lax::axis_index("i") == 1) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          throw std::runtime_error("later");
+        }
+        return lax::psum(x, "i");
+      },
+      {.axis_name = "i"});
+  EXPECT_THROW(f(torch::ones({4})), Custom);
+  const auto report = last_failure();
+  ASSERT_EQ(report->failures.size(), 2U);
+  EXPECT_EQ(report->failures[0].position, 2);
+  EXPECT_EQ(report->failures[1].message, "later");
+  EXPECT_EQ(report->released, (std::vector{0, 3}));
+}
+
 TEST(PmapThrow, ABodyThatReturnsEarlyWhileOthersWaitIsAnErrorThatNamesIt) {
   const auto f = pmap(
       [](torch::Tensor x) {
@@ -96,14 +136,16 @@ TEST(PmapThrow, DifferentShapesAndDtypesShowBothSides) {
   const auto widened =
       pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kHalf) : x, "i"); },
            {.axis_name = "i"});
-  EXPECT_THAT([&] { widened(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("from Half")));
+  EXPECT_THAT([&] { widened(torch::ones({2})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("float16[]"), HasSubstr("float32[]"))));
   const auto complex = pmap(
       [](torch::Tensor) {
         return lax::axis_index("i") == 0 ? lax::psum(torch::ones({3}, torch::kComplexFloat), "i")
                                          : lax::psum(torch::ones({3, 2}), "i");
       },
       {.axis_name = "i"});
-  EXPECT_THAT([&] { complex(torch::ones({2})); }, ThrowsMessage<CollectiveMismatch>(HasSubstr("from ComplexFloat")));
+  EXPECT_THAT([&] { complex(torch::ones({2})); },
+              ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("complex64[3]"), HasSubstr("float32[3, 2]"))));
   const auto dtypes =
       pmap([](torch::Tensor x) { return lax::psum(lax::axis_index("i") == 0 ? x.to(torch::kInt) : x, "i"); },
            {.axis_name = "i"});
@@ -176,6 +218,22 @@ TEST(PmapThrow, ACollectiveOfBackwardNeverMeetsOneOfForward) {
         f(torch::ones({3, 2}));
       },
       ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("\"psum\""), HasSubstr("\"psum of what requires grad\""))));
+}
+
+TEST(PmapThrow, ACollectiveThatOneDevicesBackwardPrunesIsAnErrorAndNoHang) {
+  // On device 0 the sum depends on x, which requires grad, but not on what is differentiated inside.
+  const auto f = pmap(
+      [](torch::Tensor x, torch::Tensor p) {
+        return grad([&](const torch::Tensor& v) {
+          return (lax::psum(lax::axis_index("i") == 0 ? x : x * v, "i") + v).sum();
+        })(p);
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({3, 2}).requires_grad_(), torch::ones({3, 2}));
+      },
+      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("psum in backward"), HasSubstr("rank 0 has left"))));
 }
 
 TEST(PmapThrow, OnePmapMayBeCalledFromSeveralThreads) {

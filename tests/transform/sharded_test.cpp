@@ -47,7 +47,59 @@ TEST(Sharded, StackOfNoneRefusesReplicasThatDiffer) {
   const Sharded<Params> s({{torch::ones({2}), torch::ones({1})}, {torch::ones({2}), torch::full({1}, 1.0F + 1e-7F)}},
                           Axes{0, none});
   EXPECT_THAT([&] { s.stack(); }, ThrowsMessage<InvalidArgument>(
-                                      AllOf(HasSubstr("position 1 differs from position 0"), HasSubstr("argument b"))));
+                                      AllOf(HasSubstr("replicas that should be equal are not: position 0 holds 1 at "
+                                                      "element 0 of shape [1] and position 1 holds 1.0000001192092896"),
+                                            HasSubstr("argument b"), HasSubstr("sharded_test.cpp:"))));
+  EXPECT_EQ(s.stack(Agreement::kAssumed).b.item<float>(), 1.0F);
+}
+
+TEST(Sharded, UnreplicateGivesTheValueOfPositionZeroWithoutACopy) {
+  const Sharded<Params> all = replicate(Params{torch::rand({3}), torch::rand({2})});
+  EXPECT_EQ(all.unreplicate().w.data_ptr(), all[0].w.data_ptr());
+  EXPECT_EQ(&all.unreplicate(), &all[0]);
+}
+
+TEST(Sharded, UnreplicateNamesTheLeafThePositionAndTheElementThatDiffer) {
+  struct State {
+    std::vector<torch::Tensor> layers;
+    std::int64_t step;
+  };
+  const auto state = [](float last, std::int64_t step) {
+    return State{{torch::ones({2}), torch::tensor({{1.0F, 2.0F}, {3.0F, last}})}, step};
+  };
+  const Sharded<State> drifted({state(4, 7), state(4, 7), state(5, 7)});
+  EXPECT_THAT([&] { drifted.unreplicate(); },
+              ThrowsMessage<InvalidArgument>(AllOf(
+                  HasSubstr("position 0 holds 4 at element 3 of shape [2, 2] and position 2 holds 5"),
+                  HasSubstr("argument layers[1]"), HasSubstr("Agreement::kAssumed"), HasSubstr("sharded_test.cpp:"))));
+  EXPECT_EQ(drifted.unreplicate(Agreement::kAssumed).layers[1][1][1].item<float>(), 4);
+  const Sharded<State> behind({state(4, 7), state(4, 6)});
+  EXPECT_THAT([&] { behind.unreplicate(); },
+              ThrowsMessage<InvalidArgument>(
+                  AllOf(HasSubstr("position 0 holds 7 and position 1 holds 6"), HasSubstr("argument step"))));
+}
+
+TEST(Sharded, UnreplicateComparesBitsAndNotValues) {
+  const auto pair = [](const torch::Tensor& a, const torch::Tensor& b) { return Sharded<torch::Tensor>({a, b}); };
+  const torch::Tensor nan = torch::full({2}, NAN);
+  EXPECT_NO_THROW(pair(nan, nan.clone()).unreplicate());
+  EXPECT_THROW(pair(torch::zeros({2}), -torch::zeros({2})).unreplicate(), InvalidArgument);
+  const torch::Tensor even = torch::arange(6).reshape({2, 3});
+  EXPECT_NO_THROW(pair(even, even.t().contiguous().t()).unreplicate());
+  EXPECT_NO_THROW(pair(torch::zeros({0, 3}), torch::zeros({0, 3})).unreplicate());
+  EXPECT_THAT([&] { pair(torch::zeros({2}), torch::zeros({3})).unreplicate(); },
+              ThrowsMessage<ShapeError>(AllOf(HasSubstr("[2]"), HasSubstr("[3]"), HasSubstr("are no replicas"))));
+  EXPECT_THAT(
+      [&] {
+        (Sharded<std::vector<torch::Tensor>>({{even}, {even, even}}).unreplicate());
+      },
+      ThrowsMessage<TreeError>(HasSubstr("one has 1 elements, another has 2")));
+}
+
+TEST(Sharded, StackOfNoneChecksNumbersToo) {
+  const Sharded<std::pair<torch::Tensor, int>> s({{torch::ones({1}), 3}, {torch::ones({1}), 4}}, Axes{0, none});
+  EXPECT_THAT([&] { s.stack(); },
+              ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("position 0 holds 3"), HasSubstr("argument [1]"))));
 }
 
 TEST(Sharded, StackRefusesShapesThatDifferAndAxesThatDoNotExist) {
@@ -86,9 +138,10 @@ TEST(Sharded, ChecksPositionsAndSaysWhoTookADonatedValue) {
   EXPECT_THAT([&] { s[2]; }, ThrowsMessage<InvalidArgument>(HasSubstr("position 2 of a Sharded over 2 devices")));
   EXPECT_THROW(s[-1], InvalidArgument);
   EXPECT_THROW(Sharded<torch::Tensor>()[0], InvalidArgument);
-  s.donate("the pmap over axis \"i\"");
+  s.take_away({.argument = 3, .pmap = std::source_location::current()});
   EXPECT_THAT([&] { s[0]; },
-              ThrowsMessage<InvalidArgument>(HasSubstr("passed with std::move to the pmap over axis \"i\"")));
+              ThrowsMessage<InvalidArgument>(HasSubstr("passed with std::move as argument 3 of the pmap at "
+                                                       "sharded_test.cpp:")));
 }
 
 TEST(Sharded, UnzipsTuplesAndPairs) {

@@ -22,8 +22,9 @@ enum class DType : std::uint8_t {
   kComplex128,
 };
 
+inline constexpr std::size_t kDTypeCount = 12;
+
 std::size_t size_of(DType dtype) noexcept;       // bytes per element
 std::string_view name_of(DType dtype) noexcept;  // "float32", ...
-bool is_reducible(DType dtype) noexcept;         // whether all_reduce and reduce_scatter take it
 
 }  // namespace brigade::comm

@@ -18,42 +18,17 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "brigade/base/deadline.h"
-#include "brigade/comm/dtype.h"
+#include "brigade/comm/call.h"
+#include "brigade/comm/capabilities.h"
 
 namespace brigade::comm {
-
-enum class ReduceOp : std::uint8_t { kSum, kMin, kMax };
-
-std::string_view name_of(ReduceOp op) noexcept;
-
-// How a reduction combines: the operator, then one division of the result, correctly rounded (a mean over N has divisor
-// N). Integers take divisor 1 only. A NaN wins a min or max, as in JAX and torch.
-struct Reduction {
-  ReduceOp op = ReduceOp::kSum;
-  double divisor = 1.0;
-};
-
-// One tensor of a collective: what this participant gives and where its result goes. Several travel in one meeting.
-struct Piece {
-  DType dtype = DType::kFloat32;
-  std::span<const std::byte> in = {};
-  std::span<std::byte> out = {};
-  // Sizes of the dimensions of what is given, compared among participants and shown in messages. No pointer: not
-  // stated.
-  std::span<const std::int64_t> shape = {};
-  // What the elements were before they became `dtype`, such as "float16"; compared and shown. In static storage.
-  std::string_view origin = {};
-};
 
 // What every operation takes besides its data. `tag` names the operation in messages ("psum"); participants whose tags
 // differ mismatch. `site` is the user's call, printed when participants disagree.
@@ -63,9 +38,6 @@ struct CallOptions {
   Deadline deadline = Deadline::never();  // besides the group's own limit of time without progress
 };
 
-// Source and destination ranks of one transfer.
-using RankPair = std::pair<int, int>;
-
 // What this participant has spent in the group since the last reset_statistics(). Times too short to be worth a reading
 // of the clock are left out.
 struct Statistics {
@@ -73,6 +45,29 @@ struct Statistics {
   std::int64_t bytes = 0;               // given by this participant
   std::chrono::nanoseconds waiting{0};  // for others to arrive or to finish
   std::chrono::nanoseconds moving{0};   // copying and adding
+};
+
+class Group;
+
+// An operation that was started and may be incomplete. Until wait() returned or test() gave true, the spans of its pieces
+// stay alive and untouched. Destroyed earlier, it aborts the group (an exception is passing, or the caller forgot it) and
+// returns once nobody touches those spans.
+class [[nodiscard]] Pending {
+ public:
+  Pending(Group& group, std::uint64_t ticket) noexcept : group_(&group), ticket_(ticket) {}
+  Pending(Pending&& other) noexcept : group_(std::exchange(other.group_, nullptr)), ticket_(other.ticket_) {}
+  Pending& operator=(Pending&& other) noexcept;
+  ~Pending();
+
+  // Returns when the operation is complete. Throws what the operation throws. Nothing when it was complete before.
+  void wait();
+
+  // Whether the operation is complete, without waiting for others. Throws as wait().
+  bool test();
+
+ private:
+  Group* group_;  // null once complete
+  std::uint64_t ticket_;
 };
 
 class Group {
@@ -84,31 +79,64 @@ class Group {
 
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
+  virtual const Capabilities& capabilities() const noexcept = 0;
 
   // out = reduction over participants of in. Sizes of in and out are equal; the dtype is reducible.
-  virtual void all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void all_reduce(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kAllReduce, .reduction = reduction, .pieces = pieces}, options);
+  }
 
   // in holds size() equal blocks; out receives block rank() of the reduction.
-  virtual void reduce_scatter(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void reduce_scatter(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kReduceScatter, .reduction = reduction, .pieces = pieces}, options);
+  }
 
   // out holds size() equal blocks and receives every participant's in, in rank order.
-  virtual void all_gather(std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void all_gather(std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kAllGather, .pieces = pieces}, options);
+  }
 
   // out receives root's in. Only root's `in` is read; on others it has the same size or is empty.
-  virtual void broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void broadcast(int root, std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kBroadcast, .root = root, .pieces = pieces}, options);
+  }
 
   // in and out hold size() equal blocks: block r of in goes to participant r, whose out holds it as block rank().
-  virtual void all_to_all(std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void all_to_all(std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kAllToAll, .pieces = pieces}, options);
+  }
 
   // out receives the in of the source that `pairs` gives for this rank; zeros when there is none. Every participant
   // passes the same pairs; a source or a destination that stands twice throws InvalidArgument.
-  virtual void permute(std::span<const RankPair> pairs, std::span<const Piece> pieces, const CallOptions& options) = 0;
+  void permute(std::span<const RankPair> pairs, std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kPermute, .pairs = pairs, .pieces = pieces}, options);
+  }
 
   // Returns once every participant has arrived.
-  virtual void barrier(const CallOptions& options) = 0;
+  void barrier(const CallOptions& options) { run({.operation = Operation::kBarrier}, options); }
+
+  // Any of the above, whose rules for pieces hold.
+  virtual void run(const Call& call, const CallOptions& options) = 0;
+
+  // As run(), but returns before the others have come. Operations of one group are carried out in the order in which
+  // they were started. The call's spans of pieces, shapes and pairs are copied; what the pieces point to is not.
+  Pending start(const Call& call, const CallOptions& options) { return {*this, begin(call, options)}; }
+
+  // This participant's handle of the group of `ranks`, in that order, which all of them ask for. It lives as long as this
+  // one, and fails with it: whoever aborts or leaves one of them aborts or leaves all. Throws InvalidArgument unless
+  // `ranks` are of this group, each once, and include rank().
+  virtual Group& among(std::span<const int> ranks) = 0;
 
   virtual Statistics statistics() const noexcept = 0;
   virtual void reset_statistics() noexcept = 0;
+
+ private:
+  friend class Pending;
+
+  virtual std::uint64_t begin(const Call& call, const CallOptions& options) = 0;
+  virtual void finish(std::uint64_t ticket) = 0;
+  virtual bool try_finish(std::uint64_t ticket) = 0;
+  virtual void abandon(std::uint64_t ticket) noexcept = 0;
 };
 
 }  // namespace brigade::comm

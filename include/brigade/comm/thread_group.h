@@ -9,6 +9,8 @@
 
 namespace brigade::comm {
 
+class Subgroups;
+
 class ThreadGroup {
  public:
   struct Options {
@@ -36,16 +38,17 @@ class ThreadGroup {
   // first reason stays. Never throws and may be called from any thread.
   void abort(int rank, const std::string& reason) noexcept;
 
-  // Participant `rank` will call nothing more (its body has returned). Whoever waits for it gets CollectiveMismatch.
+  // Participant `rank` will call nothing more (its body has returned); on its own thread. Whoever waits for it gets
+  // CollectiveMismatch. If it leaves operations behind that were started and are not complete, it has failed.
   void leave(int rank) noexcept;
 
   // Makes the group usable again. Only when no participant is inside an operation.
   void reset() noexcept;
 
  private:
-  class State;
   class Member;
-  std::unique_ptr<State> state_;
+  friend class Subgroups;
+  std::unique_ptr<Subgroups> subgroups_;
 };
 
 }  // namespace brigade::comm

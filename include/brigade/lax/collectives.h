@@ -1,101 +1,40 @@
 // Collectives by axis name, called inside the body of a pmap. Each takes a tree and returns one of the same type.
 //
-// Semantics are those of jax.lax, and so are the gradients: the transpose of the linear map that the whole pmap is.
-// Within one call all tensors of the tree travel together (in pmean integers apart from the others). Every device must call the same collectives in the same
-// order with the same shapes and dtypes; otherwise all of them throw CollectiveMismatch, which prints both sides.
+//   grads = lax::pmean(std::move(grads), "devices");
+//   rows = lax::all_gather(x, "devices", {.axis = 1, .tiled = true});
+//   sums = lax::psum(x, {"host", "device"}, {.axis_index_groups = {{0, 2}, {1, 3}}});
 //
-// All throw AxisError when `axis` is not in scope (the message lists what is), TreeError when a tensor of the tree is
-// undefined, and InvalidArgument for a dtype or layout that cannot be reduced. Sums are taken in one fixed binary tree
-// over positions, so their bits depend on nothing but the values.
+// Semantics are those of jax.lax, and so are the gradients, to any order: the transpose of the linear map that the whole
+// pmap is. So the gradient of a psum is a psum, and the gradient of psum(loss) in the body is N times that of the loss;
+// whoever averages means pmean.
+//
+// An axis is one name or several, and a collective runs among the devices that differ in those axes only. N below is
+// their number, or that of the device's own group when there are axis_index_groups.
+//
+// All tensors of the tree travel together in one meeting (pargmax and pargmin: two). Every device calls the same
+// collectives in the same order with the same shapes and dtypes; otherwise all of them throw CollectiveMismatch, which
+// prints both sides. Sums are taken in one fixed binary tree over ranks, so their bits depend on nothing but the values.
+//
+// All throw AxisError when an axis is not in scope (the message lists what is); InvalidArgument when an axis stands twice,
+// when axis_index_groups do not hold every rank exactly once, and for a dtype or layout that cannot travel; TreeError when
+// a tensor of the tree is undefined. Messages name the leaf, the device and the call.
 //
 // A reduction of a temporary, or of what is passed with std::move, works in the memory of its tensors where nobody else
 // holds them: lax::pmean(grad(loss)(p, x), "devices") makes no copy.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <cstdint>
-#include <source_location>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include "brigade/lax/leaves.h"
-#include "brigade/runtime/axis.h"
-#include "brigade/tree/tree.h"
+#include "brigade/lax/exchange.h"
+#include "brigade/lax/gather.h"
+#include "brigade/lax/invocation.h"
+#include "brigade/lax/mean.h"
+#include "brigade/lax/reduce.h"
 
 namespace brigade::lax {
 
-using Site = std::source_location;
-
-// This device's position on the axis, from 0.
-std::int64_t axis_index(std::string_view axis, Site site = Site::current());
+// This device's rank on the axis, from 0; on several axes row-major in the order listed.
+std::int64_t axis_index(const AxisNames& axis, Site site = Site::current());
 
 // The number of devices on the axis.
-std::int64_t axis_size(std::string_view axis, Site site = Site::current());
-
-// Sum over the axis. Tensors of any shape and dtype; bool is summed as int32; float16 and bfloat16 are summed in float32
-// and rounded once; integers wrap. Numbers in the tree are summed too. Gradient: psum.
-template <class T>
-requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> psum(T&& tree, std::string_view axis,
-                                                                        Site site = Site::current()) {
-  static_assert(!detail::kHasBools<std::remove_cvref_t<T>>,
-                "the sum of bools is no bool: make it an int, or a tensor, first");
-  return detail::map_together(
-      std::forward<T>(tree), "psum", {.axis = std::string(axis), .site = site},
-      [&](auto tensors) { return detail::psum(find_axis(axis, site), std::move(tensors), site); });
-}
-
-// Sum over the axis divided by its size. Floating sums are divided once, where they are reduced; integers and bool are summed
-// exactly (as int64), divided in float64, and become float32. Gradient: pmean.
-template <class T>
-requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmean(T&& tree, std::string_view axis,
-                                                                         Site site = Site::current()) {
-  static_assert(!detail::kHasIntegers<std::remove_cvref_t<T>>,
-                "the mean of an integer is none: make it a double, or a tensor, first");
-  return detail::map_together(
-      std::forward<T>(tree), "pmean", {.axis = std::string(axis), .site = site},
-      [&](auto tensors) { return detail::pmean(find_axis(axis, site), std::move(tensors), site); });
-}
-
-// Largest over the axis, element by element; a NaN wins. Has no gradient: asking for one throws InvalidArgument.
-template <class T>
-requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmax(T&& tree, std::string_view axis,
-                                                                        Site site = Site::current()) {
-  return detail::map_together(
-      std::forward<T>(tree), "pmax", {.axis = std::string(axis), .site = site},
-      [&](auto tensors) { return detail::pmax(find_axis(axis, site), std::move(tensors), site); });
-}
-
-// Smallest over the axis, as pmax.
-template <class T>
-requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> pmin(T&& tree, std::string_view axis,
-                                                                        Site site = Site::current()) {
-  return detail::map_together(
-      std::forward<T>(tree), "pmin", {.axis = std::string(axis), .site = site},
-      [&](auto tensors) { return detail::pmin(find_axis(axis, site), std::move(tensors), site); });
-}
-
-struct AllGatherOptions {
-  std::int64_t axis = 0;  // where the values go; negative counts from the end of the result
-  bool tiled = false;     // false: a new dimension of size N; true: concatenation along an existing one
-};
-
-// Every device's value, in order of position. Tensors of shape s become s with a dimension N put in at `options.axis`, or
-// with that dimension N times as long when tiled. Gradient: the sum over devices of each device's slice (psum_scatter).
-// Throws ShapeError when `options.axis` is out of range.
-template <class T>
-requires tree::Tree<std::remove_cvref_t<T>> std::remove_cvref_t<T> all_gather(T&& tree, std::string_view axis,
-                                                                              AllGatherOptions options = {},
-                                                                              Site site = Site::current()) {
-  static_assert(!detail::kHasNumbers<std::remove_cvref_t<T>>,
-                "all_gather makes a number a tensor: wrap it in torch::tensor() first");
-  return detail::map_together(
-      std::forward<T>(tree), "all_gather", {.axis = std::string(axis), .site = site}, [&](auto tensors) {
-        return detail::all_gather(find_axis(axis, site), std::move(tensors), options.axis, options.tiled, site);
-      });
-}
+std::int64_t axis_size(const AxisNames& axis, Site site = Site::current());
 
 }  // namespace brigade::lax

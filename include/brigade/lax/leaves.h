@@ -5,27 +5,29 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include <cstdint>
-#include <source_location>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "brigade/base/error.h"
-#include "brigade/runtime/axis.h"
+#include "brigade/lax/invocation.h"
 #include "brigade/tree/tree.h"
 
-namespace brigade::lax::detail {
+namespace brigade::lax {
+
+// A tree, passed as an rvalue or not, and its type.
+template <class T>
+concept AnyTree = tree::Tree<std::remove_cvref_t<T>>;
+template <class T>
+using TreeOf = std::remove_cvref_t<T>;
+
+namespace detail {
 
 using Tensors = std::vector<at::Tensor>;
 
-// The collectives themselves; see collectives.h. Results are in the order of `tensors`.
-Tensors psum(const AxisPlace& place, Tensors tensors, std::source_location site);
-Tensors pmean(const AxisPlace& place, Tensors tensors, std::source_location site);
-Tensors pmax(const AxisPlace& place, Tensors tensors, std::source_location site);
-Tensors pmin(const AxisPlace& place, Tensors tensors, std::source_location site);
-Tensors all_gather(const AxisPlace& place, Tensors tensors, std::int64_t dim, bool tiled, std::source_location site);
+// Throws TreeError for an undefined leaf, InvalidArgument for one that is not on the CPU, not dense, or of a dtype that
+// cannot travel.
+void require_transportable(const Invocation& call, const Tensors& leaves);
 
 // Whether T holds number leaves, of which kind.
 template <class T, template <class> class Kind>
@@ -47,13 +49,13 @@ constexpr bool has_numbers() {
 }
 
 template <class T>
-inline constexpr bool kHasNumbers = has_numbers<T, std::is_arithmetic>();
+inline constexpr bool kHasNumbers = has_numbers<TreeOf<T>, std::is_arithmetic>();
 template <class T>
-inline constexpr bool kHasIntegers = has_numbers<T, std::is_integral>();
+inline constexpr bool kHasIntegers = has_numbers<TreeOf<T>, std::is_integral>();
 template <class T>
 struct IsBool : std::is_same<T, bool> {};
 template <class T>
-inline constexpr bool kHasBools = has_numbers<T, IsBool>();
+inline constexpr bool kHasBools = has_numbers<TreeOf<T>, IsBool>();
 
 // Numbers travel as tensors wide enough to hold them. They are not known to be the same on every device: axis_index is
 // one.
@@ -66,32 +68,37 @@ at::Tensor to_tensor(Number value) {
   }
 }
 
-// `tree` with its leaves replaced by operation(all leaves as tensors, in order), called once. The tensors of an rvalue
-// are moved out, so that an operation which finds itself their only holder may reuse their memory.
-//
-// `collective` and `context` are for messages.
-template <class T, class Operation>
-std::remove_cvref_t<T> map_together(T&& tree, std::string_view collective, ErrorContext context, Operation operation) {
-  std::remove_cvref_t<T> out = std::forward<T>(tree);
+// `tree` with its leaves replaced by operation(call, all leaves as tensors in order, arguments...), called once. The
+// tensors of an rvalue are moved out, so that an operation which finds itself their only holder may reuse their memory.
+template <AnyTree T, class Operation, class... Arguments>
+TreeOf<T> map_together(T&& tree, Invocation call, const Operation& operation, const Arguments&... arguments) {
+  TreeOf<T> out = std::forward<T>(tree);
   Tensors leaves;
   tree::for_each(
-      [&](const tree::Path& path, auto& leaf) {
-        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
-          if (!leaf.defined()) {
-            context.argument = path.text();
-            throw TreeError(std::string(collective) + " of an undefined tensor: give it a value first", context);
-          }
+      [&](const tree::Path&, auto& leaf) {
+        if constexpr (tree::TensorLeaf<TreeOf<decltype(leaf)>>) {
           leaves.push_back(std::move(leaf));
         } else {
           leaves.push_back(to_tensor(leaf));
         }
       },
       out);
-  const Tensors results = operation(std::move(leaves));
+  const auto path_of = [&out](std::size_t number) {
+    std::string text;
+    tree::for_each(
+        [&](const tree::Path& path, const auto&) {
+          if (number-- == 0) text = path.text();
+        },
+        out);
+    return text;
+  };
+  call.path_of = path_of;
+  require_transportable(call, leaves);
+  const Tensors results = operation(std::as_const(call), std::move(leaves), arguments...);
   std::size_t next = 0;
   tree::for_each(
       [&](const tree::Path&, auto& leaf) {
-        using Value = std::remove_cvref_t<decltype(leaf)>;
+        using Value = TreeOf<decltype(leaf)>;
         if constexpr (tree::TensorLeaf<Value>) {
           leaf = results[next++];
         } else {
@@ -103,4 +110,5 @@ std::remove_cvref_t<T> map_together(T&& tree, std::string_view collective, Error
   return out;
 }
 
-}  // namespace brigade::lax::detail
+}  // namespace detail
+}  // namespace brigade::lax

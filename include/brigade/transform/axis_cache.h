@@ -12,6 +12,7 @@
 
 #include "brigade/runtime/axis.h"
 #include "brigade/runtime/device.h"
+#include "brigade/runtime/mesh.h"
 
 namespace brigade::detail {
 
@@ -19,8 +20,10 @@ namespace brigade::detail {
 // results.
 class AxisCache {
  public:
-  AxisCache(std::string name, std::optional<std::vector<Device>> devices, std::source_location site)
-      : name_(std::move(name)), devices_(std::move(devices)), site_(site) {}
+  // With a mesh, `name` is that of the mesh and every size its size.
+  AxisCache(std::string name, std::optional<Mesh> mesh, std::optional<std::vector<Device>> devices,
+            std::source_location site)
+      : name_(std::move(name)), mesh_(std::move(mesh)), devices_(std::move(devices)), site_(site) {}
 
   // Throws InvalidArgument when there are not as many devices.
   std::shared_ptr<Axis> get(std::int64_t size);
@@ -30,6 +33,7 @@ class AxisCache {
 
  private:
   std::string name_;
+  std::optional<Mesh> mesh_;
   std::optional<std::vector<Device>> devices_;
   std::source_location site_;
   std::mutex mutex_;

@@ -30,12 +30,16 @@ namespace detail {
 // devices.
 int& differentiation_depth() noexcept;
 
-class DifferentiationScope {
+// Sets it while it lives.
+class DifferentiationDepth {
  public:
-  DifferentiationScope() noexcept { ++differentiation_depth(); }
-  ~DifferentiationScope() { --differentiation_depth(); }
-  DifferentiationScope(const DifferentiationScope&) = delete;
-  DifferentiationScope& operator=(const DifferentiationScope&) = delete;
+  explicit DifferentiationDepth(int depth) noexcept : before_(std::exchange(differentiation_depth(), depth)) {}
+  ~DifferentiationDepth() { differentiation_depth() = before_; }
+  DifferentiationDepth(const DifferentiationDepth&) = delete;
+  DifferentiationDepth& operator=(const DifferentiationDepth&) = delete;
+
+ private:
+  int before_;
 };
 
 // What one call of grad differentiates: the variables that stand for the argument's tensors, and whether the result must
@@ -54,14 +58,19 @@ Variables make_variables(const std::vector<at::Tensor>& originals,
 // Whether `tensor` is a variable that a grad inside the body of a pmap made for itself.
 bool is_grad_variable(const at::Tensor& tensor);
 
-// d loss / d variables; zeros where the loss does not depend on one.
 // Throws ShapeError unless the loss is a scalar, InvalidArgument unless it is floating.
+void require_scalar(const at::Tensor& loss);
+
+// d loss / d variables; zeros where the loss does not depend on one. Throws as require_scalar().
 std::vector<at::Tensor> differentiate(const at::Tensor& loss, const Variables& variables);
 
 template <class Result>
 inline constexpr bool is_loss_with_aux = false;
 template <class Aux>
 inline constexpr bool is_loss_with_aux<std::pair<at::Tensor, Aux>> = true;
+
+template <class Value>
+inline constexpr bool is_differentiable_value = std::is_same_v<Value, at::Tensor> || is_loss_with_aux<Value>;
 
 template <class T>
 bool requires_grad(const T& value) {
@@ -79,6 +88,26 @@ bool requires_grad(const T& value) {
     return std::any_of(value.begin(), value.end(), [](const auto& own) { return requires_grad(own); });
   } else {
     return false;
+  }
+}
+
+// The gradient of a number is 0.
+template <class T>
+void zero_numbers(T& gradients) {
+  tree::for_each(
+      [](const tree::Path&, auto& leaf) {
+        if constexpr (tree::NumberLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = {};
+      },
+      gradients);
+}
+
+// The loss in the value of a function to differentiate.
+template <class Value>
+const at::Tensor& loss_of(const Value& value) {
+  if constexpr (is_loss_with_aux<Value>) {
+    return value.first;
+  } else {
+    return value;
   }
 }
 
@@ -102,7 +131,7 @@ auto value_and_grad(F f) {
   return [f = std::move(f)]<class T, class... Rest>(const T& at, const Rest&... rest) {
     static_assert(tree::Tree<T>, "the first argument, which is differentiated, must be a tree");
     using Value = std::remove_cvref_t<std::invoke_result_t<const F&, const T&, const Rest&...>>;
-    static_assert(std::is_same_v<Value, at::Tensor> || detail::is_loss_with_aux<Value>,
+    static_assert(detail::is_differentiable_value<Value>,
                   "a function to differentiate returns a tensor, or a std::pair of a tensor and auxiliary results");
 
     const bool outside = at::GradMode::is_enabled();
@@ -110,21 +139,11 @@ auto value_and_grad(F f) {
     const detail::Variables variables = detail::make_variables(
         tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, outside,
         (detail::requires_grad(rest) || ...));
-    const detail::DifferentiationScope scope;
+    const detail::DifferentiationDepth deeper(detail::differentiation_depth() + 1);
     Value value = std::invoke(f, tree::unflatten(at, variables.tensors), rest...);
 
-    std::vector<at::Tensor> gradients;
-    if constexpr (detail::is_loss_with_aux<Value>) {
-      gradients = detail::differentiate(value.first, variables);
-    } else {
-      gradients = detail::differentiate(value, variables);
-    }
-    T grads = tree::unflatten(at, gradients);
-    tree::for_each(
-        [](const tree::Path&, auto& leaf) {
-          if constexpr (tree::NumberLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = {};
-        },
-        grads);
+    T grads = tree::unflatten(at, detail::differentiate(detail::loss_of(value), variables));
+    detail::zero_numbers(grads);
     if (!variables.create_graph) value = detail::without_graph(std::move(value));
     return std::pair<Value, T>(std::move(value), std::move(grads));
   };

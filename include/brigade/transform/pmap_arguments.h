@@ -1,52 +1,255 @@
-// How a pmap reads its arguments. Included by pmap.h.
+// The arguments of one call of a pmap.
 #pragma once
 
-#include "brigade/transform/pmap.h"
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
-namespace brigade {
+#include "brigade/transform/call_inputs.h"
+#include "brigade/transform/input.h"
+#include "brigade/transform/pmap_errors.h"
+#include "brigade/transform/pmap_options.h"
+#include "brigade/transform/sharded.h"
+#include "brigade/tree/tree.h"
 
-template <class F>
+namespace brigade::detail {
+
+// What the body gets for an argument of type Arg.
+template <class Arg>
+struct BodyArgument {
+  static_assert(
+      tree::Tree<Arg>,
+      "an argument of a pmap is a Sharded of its own, or a tree of tensors, numbers, strings and enums; let the body "
+      "capture anything else, or specialise brigade::tree::is_static for it");
+  using type = Arg;
+};
+template <class T>
+struct BodyArgument<Sharded<T>> {
+  using type = T;
+};
+template <class Arg>
+using BodyArgumentOf = typename BodyArgument<std::decay_t<Arg>>::type;
+
+// Refers to the arguments and lives as long as the call. `Args` are as a forwarding reference deduces them: those that
+// are no references were passed with std::move or are temporaries.
 template <class... Args>
-std::vector<detail::Input> Pmapped<F>::gather(const Args&... args) const {
-  std::vector<detail::Input> inputs;
-  for_each_argument(
-      [&](const tree::Path& path, const auto& value) {
-        using Value = std::remove_cvref_t<decltype(value)>;
-        if constexpr (tree::TensorLeaf<Value>) {
-          if (!value.defined()) throw_undefined(path.text());
-          const std::optional<int> axis = axis_of(path);
-          inputs.push_back(axis ? detail::Input::split(value, detail::mapped_dim(value, *axis, path, site_))
-                                : detail::Input::whole(value));
-        } else {
-          if (!options_.in_axes.is_default_at(path)) {
-            throw TreeError("a Sharded argument is mapped as it is: leave its in_axes at 0",
-                            {.argument = path.text(), .site = site_});
-          }
-          std::vector<std::vector<at::Tensor>> rows;
-          for (const auto& own : value) {
-            const auto check_leaf = [&](const tree::Path& at, const auto& first, const auto& leaf) {
-              if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
-                if (!first.defined() || !leaf.defined()) throw_undefined(at.text());
-              }
-            };
-            tree::Path inside(path.text());
-            tree::walk(inside, check_leaf, value[0], own);
-            rows.push_back(tree::flatten(own));
-          }
-          for (std::size_t k = 0; !rows.empty() && k < rows[0].size(); ++k) {
-            std::vector<at::Tensor> column;
-            for (const auto& row : rows) column.push_back(row[k]);
-            inputs.push_back(detail::Input::per_device(std::move(column)));
-          }
-        }
-      },
-      args...);
+class PmapArguments {
+ public:
+  PmapArguments(const PmapOptions& options, std::source_location site, std::remove_reference_t<Args>&... args)
+      : options_(options), site_(site), args_(args...) {}
+
+  // Every tensor, in the order in which bodies take them.
+  std::vector<Input> inputs() const;
+
+  // N, after checking that every mapped argument agrees with it.
+  std::int64_t device_count() const;
+
+  // What the body on the device at `position` is called with.
+  std::tuple<BodyArgumentOf<Args>...> for_body(int position, CallInputs& inputs) const {
+    const auto take = [&] { return inputs.take(position); };
+    // Braces, as they alone fix the order in which arguments take their tensors.
+    return std::apply(
+        [&](const auto&... args) { return std::tuple<BodyArgumentOf<Args>...>{own_argument(args, position, take)...}; },
+        args_);
+  }
+
+  // Throws InvalidArgument when the body at `position`, which has returned, wrote into what it does not own.
+  void require_no_trespass(int position, const CallInputs& inputs) const {
+    if (const auto number = inputs.trespass(position)) {
+      throw_trespass(inputs[*number], position,
+                     {.argument = path_of(*number), .axis = options_.axis_name, .device = position, .site = site_});
+    }
+  }
+
+  // To be called while handling what the body at `position` threw: says which argument libtorch cannot save.
+  void explain_inference_tensor(const std::exception& error, int position, const CallInputs& inputs) const {
+    if (!is_refusal_of_inference_tensor(error)) return;
+    std::vector<std::string> paths;
+    for (std::size_t number = 0; number < inputs.size(); ++number) {
+      if (inputs[number].is_inference()) paths.push_back(path_of(number));
+    }
+    if (!paths.empty()) throw_inference_saved(paths, {.axis = options_.axis_name, .device = position, .site = site_});
+  }
+
+  // The call has succeeded: what was passed with std::move is gone.
+  void consume() const {
+    visit_tensors([&]<class Value>(const tree::Path& path, Value& value, auto moved) {
+      if constexpr (decltype(moved)::value) take_away(path, value, /*failed=*/false);
+    });
+  }
+
+  // The call has failed: only what bodies had written into by then is gone.
+  void drop_written(const CallInputs& inputs) const {
+    std::size_t number = 0;
+    visit_tensors([&](const tree::Path& path, auto& value, auto moved) {
+      const std::size_t end = number + count_inputs(value);
+      bool written = false;
+      for (; number < end; ++number) written = written || (inputs[number].owned() && inputs.written(number));
+      if constexpr (decltype(moved)::value) {
+        if (written) take_away(path, value, /*failed=*/true);
+      }
+    });
+  }
+
+ private:
+  template <class Arg>
+  static constexpr bool kMoved = !std::is_reference_v<Arg> && !std::is_const_v<Arg>;
+
+  // Calls visit(path, tensor or Sharded, whether it was moved, as a std::bool_constant) for each tensor of each argument;
+  // a Sharded counts as one.
+  template <class Visit>
+  void visit_tensors(const Visit& visit) const {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit_argument<Args>(I, std::get<I>(args_), visit), ...); }
+    (std::index_sequence_for<Args...>());
+  }
+
+  template <class Arg, class Visit>
+  static void visit_argument(std::size_t index, std::remove_reference_t<Arg>& arg, const Visit& visit) {
+    tree::Path path;
+    path.push({.index = index, .count = sizeof...(Args)});
+    constexpr std::bool_constant<kMoved<Arg>> kIsMoved;
+    if constexpr (is_sharded<std::remove_cvref_t<Arg>>) {
+      visit(std::as_const(path), arg, kIsMoved);
+    } else if constexpr (tree::Tree<std::remove_cvref_t<Arg>>) {  // a string literal is an array until it is copied
+      const auto visit_leaf = [&](const tree::Path& at, auto& leaf) {
+        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) visit(at, leaf, kIsMoved);
+      };
+      tree::walk(path, visit_leaf, arg);
+    }
+  }
+
+  static std::size_t count_inputs(const at::Tensor&) { return 1; }
+  template <class T>
+  static std::size_t count_inputs(const Sharded<T>& sharded) {
+    return sharded.size() == 0 ? 0 : tree::flatten(sharded[0]).size();
+  }
+
+  static void take_away(const tree::Path&, at::Tensor& tensor, bool) { tensor = at::Tensor(); }
+  template <class T>
+  void take_away(const tree::Path& path, Sharded<T>& sharded, bool failed) const {
+    sharded.take_away({.argument = path.steps().front().index, .pmap = site_, .failed = failed});
+  }
+
+  // Of an input, such as `[0].w1`.
+  std::string path_of(std::size_t number) const;
+
+  ErrorContext context(const tree::Path& path) const {
+    return {.argument = path.text(), .axis = options_.axis_name, .site = site_};
+  }
+
+  std::optional<int> axis_of(const tree::Path& path) const { return options_.in_axes.at(path, "in_axes", site_); }
+
+  void check_tensor(const tree::Path& path, const at::Tensor& tensor) const {
+    if (!tensor.defined()) {
+      throw TreeError("an argument of a pmap is undefined: it was never given a value, or it was moved from",
+                      context(path));
+    }
+    if (tensor.requires_grad() && tensor.is_inference() && at::GradMode::is_enabled())
+      throw_inference_differentiated(context(path));
+  }
+
+  void add_inputs(const tree::Path& path, const at::Tensor& tensor, std::vector<Input>& inputs) const {
+    check_tensor(path, tensor);
+    const std::optional<int> axis = axis_of(path);
+    inputs.push_back(axis ? Input::split(tensor, mapped_dim(tensor, *axis, [&] { return context(path); }))
+                          : Input::whole(tensor));
+  }
+
+  template <class T>
+  void add_inputs(const tree::Path& path, const Sharded<T>& sharded, std::vector<Input>& inputs) const;
+
+  // The argument of the body at `position`, with every tensor from `take`.
+  template <class Arg, class Take>
+  static BodyArgumentOf<const Arg&> own_argument(const Arg& arg, int position, const Take& take) {
+    BodyArgumentOf<const Arg&> own = [&]() -> const auto& {
+      if constexpr (is_sharded<Arg>) {
+        return arg[position];
+      } else {
+        return arg;
+      }
+    }
+    ();
+    tree::for_each(
+        [&](const tree::Path&, auto& leaf) {
+          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) leaf = take();
+        },
+        own);
+    return own;
+  }
+
+  const PmapOptions& options_;
+  std::source_location site_;
+  std::tuple<std::remove_reference_t<Args>&...> args_;
+};
+
+template <class... Args>
+std::vector<Input> PmapArguments<Args...>::inputs() const {
+  std::vector<Input> inputs;
+  std::vector<std::size_t> moved_ones;
+  visit_tensors([&](const tree::Path& path, const auto& value, auto moved) {
+    const std::size_t first = inputs.size();
+    add_inputs(path, value, inputs);
+    if constexpr (decltype(moved)::value) {
+      for (std::size_t number = first; number < inputs.size(); ++number) moved_ones.push_back(number);
+    }
+  });
+  // When all have their handles, as one tensor may be two arguments.
+  for (const std::size_t number : moved_ones) inputs[number].give_up();
   return inputs;
 }
 
-template <class F>
 template <class... Args>
-std::int64_t Pmapped<F>::count_devices(const Args&... args) const {
+template <class T>
+void PmapArguments<Args...>::add_inputs(const tree::Path& path, const Sharded<T>& sharded,
+                                        std::vector<Input>& inputs) const {
+  if (!options_.in_axes.is_default_at(path)) {
+    throw TreeError("a Sharded argument is mapped as it is: leave its in_axes at 0", context(path));
+  }
+  const std::vector<T>& values = sharded.values();
+  std::vector<std::vector<at::Tensor>> columns;
+  tree::Path inside = path;
+  for (const T& own : values) {
+    std::size_t next = 0;
+    const auto add_leaf = [&](const tree::Path& at, const auto&, const auto& leaf) {
+      if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
+        check_tensor(at, leaf);
+        if (next == columns.size()) columns.emplace_back().reserve(values.size());
+        columns[next++].push_back(leaf);
+      }
+    };
+    tree::walk(inside, add_leaf, values.front(), own);
+  }
+  for (auto& column : columns) inputs.push_back(Input::per_device(std::move(column)));
+}
+
+template <class... Args>
+std::string PmapArguments<Args...>::path_of(std::size_t number) const {
+  std::string found;
+  std::size_t next = 0;
+  const auto count = [&](const tree::Path& at) {
+    if (next++ == number) found = at.text();
+  };
+  visit_tensors([&](const tree::Path& path, const auto& value, auto) {
+    if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
+      count(path);
+    } else if (value.size() > 0) {
+      tree::Path inside = path;
+      const auto count_leaf = [&](const tree::Path& at, const auto& leaf) {
+        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) count(at);
+      };
+      tree::walk(inside, count_leaf, value[0]);
+    }
+  });
+  return found;
+}
+
+template <class... Args>
+std::int64_t PmapArguments<Args...>::device_count() const {
   if (options_.devices && options_.devices->empty()) {
     throw InvalidArgument("no devices: `devices` is empty; leave it out to use all, or name at least one",
                           {.axis = options_.axis_name, .site = site_});
@@ -57,10 +260,10 @@ std::int64_t Pmapped<F>::count_devices(const Args&... args) const {
         {.axis = options_.axis_name, .site = site_});
   }
   std::optional<std::int64_t> expected;
-  std::string from;
+  std::string_view from;
   if (options_.axis_size) {
     expected = options_.axis_size;
-    from = "axis_size";
+    from = options_.mesh ? "the size of the mesh" : "axis_size";
   } else if (options_.devices) {
     expected = static_cast<std::int64_t>(options_.devices->size());
     from = "the number of devices given";
@@ -69,45 +272,40 @@ std::int64_t Pmapped<F>::count_devices(const Args&... args) const {
   const auto size_of = [&](const tree::Path& path, const auto& value) -> std::optional<std::int64_t> {
     if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
       const std::optional<int> axis = axis_of(path);
-      return axis ? std::optional(value.size(*axis)) : std::nullopt;  // gather() has checked that it exists
+      return axis ? std::optional(value.size(*axis)) : std::nullopt;  // inputs() has checked that it exists
     } else {
       return value.size();
     }
   };
-  for_each_argument(
-      [&](const tree::Path& path, const auto& value) {
-        const auto size = size_of(path, value);
-        if (!size) return;
-        if (!expected) {
-          expected = size;
-          from = "as the first of them";
-        }
-        agree = agree && *size == *expected;
-      },
-      args...);
+  visit_tensors([&](const tree::Path& path, const auto& value, auto) {
+    const auto size = size_of(path, value);
+    if (!size) return;
+    if (!expected) {
+      expected = size;
+      from = "as the first of them";
+    }
+    agree = agree && *size == *expected;
+  });
   if (!agree) {
-    std::vector<detail::SizeClaim> claims;
-    for_each_argument(
-        [&](const tree::Path& path, const auto& value) {
-          std::string shape;
-          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
-            shape = "shape " + c10::str(value.sizes());
-          } else {
-            shape = "a Sharded over " + std::to_string(value.size()) + " devices";
-          }
-          claims.push_back({.argument = path.text(), .shape = shape, .size = size_of(path, value)});
-        },
-        args...);
-    detail::throw_sizes_disagree(*expected, from, claims, options_.axis_name, site_);
+    std::vector<SizeClaim> claims;
+    visit_tensors([&](const tree::Path& path, const auto& value, auto) {
+      std::string shape;
+      if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
+        shape = "shape " + c10::str(value.sizes());
+      } else {
+        shape = "a Sharded over " + std::to_string(value.size()) + " devices";
+      }
+      claims.push_back({.argument = path.text(), .shape = shape, .size = size_of(path, value)});
+    });
+    throw_sizes_disagree(*expected, std::string(from), claims, options_.axis_name, site_);
   }
   if (!expected) {
     throw InvalidArgument(
         "a pmap needs at least one mapped argument, from which it takes the number of devices: pass a tensor with a "
-        "leading "
-        "dimension or a Sharded, or say .axis_size",
+        "leading dimension or a Sharded, or say .axis_size",
         {.axis = options_.axis_name, .site = site_});
   }
   return *expected;
 }
 
-}  // namespace brigade
+}  // namespace brigade::detail

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -20,17 +21,45 @@ namespace brigade {
 
 namespace detail {
 
-// The values of one leaf on every device as one tensor: along `axis`, or, for none, the value on which all must agree.
-// Throws ShapeError when shapes differ, InvalidArgument when replicas that should agree do not; both name `path`.
-at::Tensor join_leaf(const std::vector<at::Tensor>& values, std::optional<int> axis, const std::string& path);
+// Which argument of which pmap took the values of a Sharded, and whether that call failed while it wrote into them.
+struct Taken {
+  std::size_t argument = 0;
+  std::source_location pmap = {};
+  bool failed = false;
+};
+
+// The values of one leaf on every device as one tensor: stacked along `axis`.
+// Throws ShapeError when they differ in shape or dtype, or there is no such axis; it names `path`.
+at::Tensor stack_leaf(const std::vector<at::Tensor>& values, int axis, const tree::Path& path,
+                      std::source_location site);
+
+[[noreturn]] void throw_replicas_differ(const std::string& first, const std::string& other, int position,
+                                        const tree::Path& path, std::source_location site);
+
+// Throw InvalidArgument, with the path and the values that differ, unless the leaf is the same bits at position 0 and at
+// `position`; ShapeError when it differs in shape or dtype.
+void require_same(const at::Tensor& first, const at::Tensor& other, int position, const tree::Path& path,
+                  std::source_location site);
+template <tree::NumberLeaf Number>
+void require_same(const Number& first, const Number& other, int position, const tree::Path& path,
+                  std::source_location site) {
+  if (std::memcmp(&first, &other, sizeof first) != 0)
+    throw_replicas_differ(std::to_string(first), std::to_string(other), position, path, site);
+}
 
 // Throws TreeError for an undefined tensor.
 at::Tensor clone_leaf(const at::Tensor& tensor);
 
-[[noreturn]] void throw_donated(const std::string& donated_to);
+[[noreturn]] void throw_taken(const Taken& taken);
 [[noreturn]] void throw_position_out_of_range(std::int64_t position, std::size_t size);
 
 }  // namespace detail
+
+// Whether replicas of which one value is returned are compared first.
+enum class Agreement : std::uint8_t {
+  kChecked,  // bit for bit: reads every replica once
+  kAssumed,
+};
 
 // Values are handles: copying a Sharded copies no tensor data.
 template <class T>
@@ -47,16 +76,16 @@ class Sharded {
   // Number of positions. Zero for one that was never given values, or moved from.
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(values_.size()); }
 
-  // The value at a position, with no copy. Throws InvalidArgument when out of range or donated.
+  // The value at a position, with no copy. Throws InvalidArgument when out of range or taken.
   const T& operator[](std::int64_t position) const {
     const std::vector<T>& all = values();
     if (position < 0 || position >= size()) detail::throw_position_out_of_range(position, all.size());
     return all[static_cast<std::size_t>(position)];
   }
 
-  // Throws InvalidArgument when a pmap consumed the values: they were passed with std::move.
+  // Throws InvalidArgument when a pmap took the values: they were passed with std::move.
   const std::vector<T>& values() const {
-    if (!donated_to_.empty()) detail::throw_donated(donated_to_);
+    if (taken_) detail::throw_taken(*taken_);
     return values_;
   }
 
@@ -64,44 +93,78 @@ class Sharded {
   auto end() const { return values().end(); }
 
   // One tree in which each tensor holds all positions: along the axis of out_axes (a new dimension, 0 by default).
-  // Leaves whose axis is none are compared bit for bit and returned once, and numbers are those of position 0.
+  // Leaves whose axis is none are checked to be the same bits everywhere and returned once; the other numbers are those of
+  // position 0. Gradient: of a stacked leaf to every device its slice, of one returned once to device 0.
   //
   // Throws ShapeError when shapes or dtypes differ, InvalidArgument when values that should agree do not, TreeError when
-  // out_axes is no prefix of T; each names the leaf.
-  T stack(std::source_location site = std::source_location::current()) const {
-    T result = (*this)[0];
-    std::vector<std::vector<at::Tensor>> leaves;
-    for (const T& value : values_) leaves.push_back(tree::flatten(value));
-    std::size_t next = 0;
-    tree::for_each(
-        [&](const tree::Path& path, auto& leaf) {
-          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
-            std::vector<at::Tensor> column;
-            for (const auto& row : leaves) column.push_back(row[next]);
-            leaf = detail::join_leaf(column, out_axes_.at(path, "out_axes", site), path.text());
-            ++next;
-          }
-        },
-        result);
-    return result;
+  // out_axes is no prefix of T or structures differ; each names the leaf.
+  T stack(Agreement agreement = Agreement::kChecked, std::source_location site = std::source_location::current()) const;
+
+  // The value of position 0, with no copy, for values of which every device holds the same. Gradient: to device 0.
+  //
+  // Throws InvalidArgument, naming the leaf, the position and the first element, when a replica differs by a bit;
+  // ShapeError when it does in shape or dtype, TreeError in structure.
+  const T& unreplicate(Agreement agreement = Agreement::kChecked,
+                       std::source_location site = std::source_location::current()) const& {
+    const T& first = (*this)[0];
+    if (agreement == Agreement::kAssumed) return first;
+    for (std::size_t i = 1; i < values_.size(); ++i) {
+      tree::for_each([&](const tree::Path& path, const auto& one,
+                         const auto& other) { detail::require_same(one, other, static_cast<int>(i), path, site); },
+                     first, values_[i]);
+    }
+    return first;
   }
 
-  // The value of position 0, for values of which every device holds the same.
-  const T& unreplicate() const { return (*this)[0]; }
+  T unreplicate(Agreement agreement = Agreement::kChecked,
+                std::source_location site = std::source_location::current()) && {
+    return std::as_const(*this).unreplicate(agreement, site);
+  }
 
   const Axes& out_axes() const noexcept { return out_axes_; }
 
-  // Marks the values as consumed by `call`; reading them throws afterwards. For pmap.
-  void donate(std::string call) {
+  // For pmap: the values are gone, and reading them throws.
+  void take_away(detail::Taken by) noexcept {
     values_.clear();
-    donated_to_ = std::move(call);
+    taken_ = by;
   }
 
  private:
   std::vector<T> values_;
   Axes out_axes_ = 0;
-  std::string donated_to_;
+  std::optional<detail::Taken> taken_;
 };
+
+template <class T>
+T Sharded<T>::stack(Agreement agreement, std::source_location site) const {
+  T result = (*this)[0];
+  const auto axis_of = [&](const tree::Path& path) { return out_axes_.at(path, "out_axes", site); };
+  // By leaf, then by position.
+  std::vector<std::vector<at::Tensor>> columns;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    std::size_t next = 0;
+    tree::for_each(
+        [&](const tree::Path& path, const auto& first, const auto& own) {
+          if (!axis_of(path) && agreement == Agreement::kChecked)
+            detail::require_same(first, own, static_cast<int>(i), path, site);
+          if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(own)>>) {
+            if (i == 0) columns.emplace_back();
+            columns[next++].push_back(own);
+          }
+        },
+        values_[0], values_[i]);
+  }
+  std::size_t next = 0;
+  tree::for_each(
+      [&](const tree::Path& path, auto& leaf) {
+        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
+          const auto& column = columns[next++];
+          if (const auto axis = axis_of(path)) leaf = detail::stack_leaf(column, *axis, path, site);
+        }
+      },
+      result);
+  return result;
+}
 
 namespace detail {
 

@@ -1,13 +1,13 @@
-// One call of a collective as a value: what participants compare, and what their messages print.
+// One call of a collective as a value: what a participant asks for, and what participants compare before a byte moves.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 
-#include "brigade/comm/group.h"
+#include "brigade/comm/dtype.h"
 
 namespace brigade::comm {
 
@@ -22,6 +22,32 @@ enum class Operation : std::uint8_t {
 };
 
 std::string_view name_of(Operation operation) noexcept;
+
+enum class ReduceOp : std::uint8_t { kSum, kMin, kMax };
+
+std::string_view name_of(ReduceOp op) noexcept;
+
+// How a reduction combines: the operator, then one division of the result, correctly rounded (a mean over N has divisor
+// N). Integers take divisor 1 only. A NaN wins a min or max, as in JAX and torch.
+struct Reduction {
+  ReduceOp op = ReduceOp::kSum;
+  double divisor = 1.0;
+};
+
+// One tensor of a collective: what this participant gives and where its result goes. Several travel in one meeting.
+struct Piece {
+  DType dtype = DType::kFloat32;
+  std::span<const std::byte> in = {};
+  std::span<std::byte> out = {};
+  // Sizes of the dimensions of what is given, compared among participants and shown in messages. No pointer: not
+  // stated.
+  std::span<const std::int64_t> shape = {};
+  // What the elements were before they became `dtype`, such as "float16"; compared and shown. In static storage.
+  std::string_view origin = {};
+};
+
+// Source and destination ranks of one transfer.
+using RankPair = std::pair<int, int>;
 
 // Fields that an operation does not take keep their defaults.
 struct Call {

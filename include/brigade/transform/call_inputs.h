@@ -1,0 +1,59 @@
+// The tensors that one call of a pmap hands to its devices.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "brigade/transform/input.h"
+
+namespace brigade::detail {
+
+class CallInputs {
+ public:
+  // `inputs` in the order in which bodies take them.
+  CallInputs(std::vector<Input> inputs, int devices);
+
+  // Whether somebody outside differentiates: then gradients inside the bodies record their graphs, too.
+  bool recorded() const noexcept { return recorded_; }
+
+  // On the thread of the device at `position`: what the body gets for the first input, then the second, and so on.
+  at::Tensor take(int position);
+
+  // There, when the body has left: the first input that it wrote into and does not own.
+  std::optional<std::size_t> trespass(int position) const;
+
+  // Whether a body wrote into this input, on any device. When all have left.
+  bool written(std::size_t number) const;
+
+  const Input& operator[](std::size_t number) const { return inputs_[number]; }
+  std::size_t size() const noexcept { return inputs_.size(); }
+
+  // For connect(): the inputs that are differentiated, and the variables that stood for them on each device.
+  std::vector<Input> differentiated() const;
+  PerDevice variables();
+
+ private:
+  // What tells whether a tensor was written into, also when the body has let go of it.
+  struct Mark {
+    c10::VariableVersion versions;
+    std::uint32_t first;
+
+    bool moved() const { return versions.enabled() && versions.current_version() != first; }
+  };
+
+  struct alignas(64) Taken {
+    std::vector<Mark> marks;  // of the inputs so far
+    std::vector<at::Tensor> variables;
+  };
+
+  std::vector<Input> inputs_;
+  std::vector<bool> is_differentiated_;
+  std::vector<Taken> taken_;  // by position
+  bool recorded_;
+};
+
+}  // namespace brigade::detail

@@ -1,0 +1,70 @@
+// One tensor among the arguments of a call, and what of it each device gets.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace brigade::detail {
+
+class Input {
+ public:
+  static Input split(at::Tensor tensor, std::int64_t dim) { return {{std::move(tensor)}, Kind::kSplit, dim}; }
+  static Input whole(at::Tensor tensor) { return {{std::move(tensor)}, Kind::kWhole, 0}; }
+  static Input per_device(std::vector<at::Tensor> tensors) { return {std::move(tensors), Kind::kPerDevice, 0}; }
+
+  // The caller passed the argument with std::move. Bodies then own it, which is that they may write into it, unless
+  // somebody else could see that: another handle or view of its memory, a graph, or, where it is passed whole, all
+  // devices. Called while its only handles are the argument's and this one's.
+  void give_up();
+
+  // The call's results are differentiable. Called before any device runs.
+  void record();
+
+  bool given_up() const noexcept { return given_up_; }
+  bool owned() const noexcept { return owned_; }
+  bool is_whole() const noexcept { return kind_ == Kind::kWhole; }
+  bool requires_grad() const;
+  bool is_inference() const;
+
+  // What the device at `position` gets: a slice without its dimension, the whole, or its own. No copy, and no part of
+  // the caller's graph. Where the body owns a tensor that is not split, this is the only handle to its storage, as far
+  // as the body can tell; the argument keeps the memory for a call that fails.
+  //
+  // Its version starts at 0, apart from the caller's, so that what others write into the same memory meanwhile is not
+  // taken for the body's. Only when recorded it is the caller's, as autograd needs it to notice later writes.
+  at::Tensor at(int position) const;
+
+  // The version of at(position) before the body writes into it.
+  std::uint32_t version(int position) const { return recorded_.empty() ? 0 : recorded_[number_of(position)]; }
+
+  // The tensors that gradients go back to: one, or one per device.
+  const std::vector<at::Tensor>& tensors() const noexcept { return tensors_; }
+
+  // From each device's gradient of what it got to the gradients of tensors(): stacked, or summed in the fixed tree
+  // order, or each its own. Differentiable.
+  std::vector<at::Tensor> combine(const std::vector<at::Tensor>& gradients) const;
+
+ private:
+  enum class Kind : std::uint8_t { kSplit, kWhole, kPerDevice };
+
+  Input(std::vector<at::Tensor> tensors, Kind kind, std::int64_t dim)
+      : tensors_(std::move(tensors)), dim_(dim), kind_(kind) {}
+
+  std::size_t number_of(int position) const noexcept {
+    return kind_ == Kind::kPerDevice ? static_cast<std::size_t>(position) : 0;
+  }
+
+  std::vector<at::Tensor> tensors_;
+  std::vector<std::uint32_t> recorded_;  // versions of tensors_ when record() was called; empty otherwise
+  std::int64_t dim_;                     // of kSplit
+  Kind kind_;
+  bool given_up_ = false;
+  bool owned_ = false;
+};
+
+// Per-device tensors, [position][number].
+using PerDevice = std::vector<std::vector<at::Tensor>>;
+
+}  // namespace brigade::detail

@@ -1,0 +1,85 @@
+#include "brigade/transform/pmap_errors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+namespace brigade::detail {
+
+std::int64_t mapped_dim(const at::Tensor& tensor, int axis, c10::function_ref<ErrorContext()> context) {
+  const std::int64_t rank = tensor.dim();
+  if (axis < -rank || axis >= rank) {
+    throw ShapeError(
+        fmt::format(
+            "a tensor of shape {} has no axis {} to map: give it that dimension, choose another in in_axes, or none to "
+            "pass it whole",
+            c10::str(tensor.sizes()), axis),
+        context());
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+void throw_sizes_disagree(std::int64_t expected, const std::string& expected_from, const std::vector<SizeClaim>& claims,
+                          const std::string& axis, std::source_location site) {
+  std::string text = fmt::format("the mapped arguments do not all have size {} ({}) along their mapped axis:", expected,
+                                 expected_from);
+  std::string advice;
+  for (const SizeClaim& claim : claims) {
+    text +=
+        fmt::format("\n  {}: {}, {}", claim.argument, claim.shape,
+                    claim.size ? fmt::format("size {}{}", *claim.size, *claim.size == expected ? "" : "  <-- differs")
+                               : "not mapped");
+    if (advice.empty() && claim.size && *claim.size != expected && expected > 0) {
+      advice = *claim.size % expected == 0
+                   ? fmt::format("\nTo split {} rows of {} over {} devices, reshape them to ({}, {}, ...).",
+                                 *claim.size, claim.argument, expected, expected, *claim.size / expected)
+                   : fmt::format(
+                         "\n{} devices do not divide the {} rows of {}: pad_and_mask(..., {}) pads them to {} and "
+                         "says which are real; or leave {} out.",
+                         expected, *claim.size, claim.argument, expected, (*claim.size / expected + 1) * expected,
+                         *claim.size % expected);
+    }
+  }
+  throw ShapeError(text + advice + "\n", {.axis = axis, .site = site});
+}
+
+void throw_trespass(const Input& input, int position, const ErrorContext& context) {
+  const char* why = "is the caller's: its values have changed for whoever holds it";
+  const char* advice = "Clone it first, or pass the argument with std::move and keep no other handle";
+  if (input.is_whole()) {
+    why = "all devices share, as in_axes is none";
+    advice = "Clone it first, or give every device a copy with replicate()";
+  } else if (input.given_up()) {
+    why =
+        "was passed with std::move, but is not the only way to its memory: there is another handle, view or graph of "
+        "it, or it was not allocated by libtorch";
+    advice = "Clone it first, or let go of the other";
+  }
+  throw InvalidArgument(fmt::format("the body wrote in place into a tensor of shape {}, which {}. {}",
+                                    c10::str(input.at(position).sizes()), why, advice),
+                        context);
+}
+
+bool is_refusal_of_inference_tensor(const std::exception& error) {
+  return std::string_view(error.what()).find("Inference tensors cannot be saved for backward") !=
+         std::string_view::npos;
+}
+
+void throw_inference_saved(const std::vector<std::string>& arguments, ErrorContext context) {
+  context.argument = arguments.front();
+  throw InvalidArgument(
+      fmt::format("backward needs an inference tensor, and {} among the arguments: they were made in InferenceMode and "
+                  "cannot be saved. Clone them outside of it, or call this pmap with gradients off",
+                  arguments.size() == 1 ? arguments.front() + " is one"
+                                        : fmt::format("{} are some", fmt::join(arguments, ", "))),
+      context);
+}
+
+void throw_inference_differentiated(ErrorContext context) {
+  throw InvalidArgument(
+      "an inference tensor, made in InferenceMode, cannot be differentiated: clone it outside of that mode first",
+      std::move(context));
+}
+
+}  // namespace brigade::detail
