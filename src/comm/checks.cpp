@@ -140,7 +140,7 @@ void check_call(const Call& call, int size, const ErrorContext& context) {
     throw InvalidArgument(fmt::format("{}: root {} is outside 0 to {}", name_of(call.operation), call.root, size - 1),
                           context);
   }
-  check_pairs(call.pairs, size, context);
+  if (!call.pairs.empty()) check_pairs(call.pairs, size, context);
   for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, size, context);
 }
 

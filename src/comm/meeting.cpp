@@ -11,7 +11,6 @@ Meeting::Meeting(Roster& roster, std::vector<int> ranks)
     : roster_(roster), ranks_(std::move(ranks)), participants_(ranks_.size()) {}
 
 void Meeting::arrive(int rank, std::uint64_t sequence, bool wanted) noexcept {
-  roster_.note_arrival(rank_in_roster(rank));
   // Our own store waits for the cache; the others' lines may come meanwhile.
   for (int other = 0; other < size(); ++other) hwy::Prefetch(&post(other, sequence));
   post(rank, sequence).stamp.store(sequence);
@@ -44,6 +43,12 @@ bool Meeting::all_alike(int rank, std::uint64_t sequence) const noexcept {
     if (post(other, sequence).fingerprint != own) return false;
   }
   return true;
+}
+
+std::uint64_t Meeting::finished_before(std::uint64_t sequence) const noexcept {
+  std::uint64_t last = sequence;
+  for (int rank = 0; rank < size(); ++rank) last = std::min(last, post(rank, sequence).finished);
+  return last;
 }
 
 std::optional<std::uint32_t> Meeting::claim(int owner, std::uint64_t sequence) noexcept {

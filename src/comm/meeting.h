@@ -46,6 +46,10 @@ class Meeting {
   // Whether everyone posted the same call as `rank`. Once all have arrived.
   bool all_alike(int rank, std::uint64_t sequence) const noexcept;
 
+  // The last operation that everyone was through with when they arrived at this one. Once all have arrived; saves a look
+  // at what every small operation writes.
+  std::uint64_t finished_before(std::uint64_t sequence) const noexcept;
+
   // The next slice of the region of `owner` that nobody has claimed.
   std::optional<std::uint32_t> claim(int owner, std::uint64_t sequence) noexcept;
   void count_done(int owner, std::uint64_t sequence) noexcept { post(owner, sequence).done.fetch_add(1); }

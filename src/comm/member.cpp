@@ -22,6 +22,9 @@ constexpr std::size_t kPayloadsBytes = std::size_t{64} * 1024;
 constexpr std::size_t kWorthWaking = std::size_t{256} * 1024;
 constexpr std::size_t kWorthTiming = std::size_t{16} * 1024;
 
+// Results of all participants together that are larger than this push each other out of a cache which cores share.
+constexpr std::size_t kWorthStreaming = std::size_t{16} * 1024 * 1024;
+
 // Nobody is woken when a post becomes free, which happens to those only who begin many operations ahead of others.
 constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(1);
 
@@ -74,9 +77,6 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
   if (size() > 1 && !meeting_.is_free(sequence, known_finished_)) await_free_post(sequence, options);
   prepare(sequence, call, options);
 
-  Statistics& statistics = roster().statistics(seat_);
-  ++statistics.calls;
-  for (const Piece& piece : call.pieces) statistics.bytes += static_cast<std::int64_t>(piece.in.size());
   last_begun_ = sequence;
   if (size() == 1) {
     run_alone(call);
@@ -86,6 +86,9 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
     const Begun& own = begun(sequence);
     meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.bytes >= kWorthWaking);
   }
+  Statistics& statistics = roster().statistics(seat_);
+  ++statistics.calls;
+  for (const Piece& piece : call.pieces) statistics.bytes += static_cast<std::int64_t>(piece.in.size());
   return sequence;
 }
 
@@ -113,7 +116,10 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     own.by_payload = own.bytes <= std::min(Post::kPayloadBytes, kPayloadsBytes / inputs_.size());
 
     Post& post = meeting_.post(rank_, sequence);
+    roster().note_arrival(seat_);
     post.describe(call, options);
+    const std::uint64_t digest = fingerprint(call, options.tag);
+    // What the others wait for comes last and at one go: they take a line away between two stores that are far apart.
     if (own.by_payload) {
       std::byte* at = post.payload(own.bytes);
       for (const Piece& piece : call.pieces) {
@@ -124,6 +130,8 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
       stage_inputs(post, own);
       post.cut(rank_, size());
     }
+    post.fingerprint = digest;
+    post.finished = completed_;
   } catch (const std::exception& error) {
     roster().fail(Failure::Kind::kAborted, seat_,
                   [&] { return messages::failed(roster().name(), seat_, error.what()); });
@@ -172,6 +180,7 @@ Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   if (!met_) {
     if (const Seen seen = meeting_.look_for_arrivals(sequence, next_); seen != Seen::kReached) return seen;
     if (!meeting_.all_alike(rank_, sequence)) return Seen::kMismatch;
+    known_finished_ = std::max(known_finished_, meeting_.finished_before(sequence));
     met_ = true;
     next_ = 0;
   }
@@ -229,6 +238,7 @@ void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint
   const Post& post = meeting_.post(owner, sequence);
   const Region region(post.call.operation, owner, size(), post.starts.back());
   const std::uint32_t slice = region.in_turn(claim);
+  const bool is_large = post.starts.back() * inputs_.size() >= kWorthStreaming;
   auto piece = static_cast<std::size_t>(std::upper_bound(post.starts.begin(), post.starts.end(), region.cut(slice)) -
                                         post.starts.begin()) -
                1;
@@ -239,7 +249,9 @@ void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint
       inputs_[i] = post_of(i, sequence).pieces[piece].in;
       outputs_[i] = post_of(i, sequence).pieces[piece].out;
     }
-    move(post.call, owner, post.pieces[piece].dtype, range, {inputs_, outputs_}, Stores::kCached);
+    const Spans spans = {inputs_, outputs_};
+    const bool streams = is_large && !is_in_place(post.call.operation, owner, spans);
+    move(post.call, owner, post.pieces[piece].dtype, range, spans, streams ? Stores::kStreaming : Stores::kCached);
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 
 // Large enough that claiming one costs nothing, small enough that nobody waits long for another's last one.
-constexpr std::size_t kSliceBytes = std::size_t{128} * 1024;
+constexpr std::size_t kSliceBytes = std::size_t{256} * 1024;
 
 // a * b / c where a * b may overflow.
 constexpr std::size_t scaled(std::size_t a, std::size_t b, std::size_t c) noexcept { return a / c * b + a % c * b / c; }
@@ -69,6 +69,15 @@ void move(const Call& call, int owner, DType dtype, Range range, Spans spans, St
     case Operation::kBarrier:
       return;
   }
+}
+
+bool is_in_place(Operation operation, int owner, const Spans& spans) noexcept {
+  const auto replaces_input = [&](std::size_t rank) { return spans.outputs[rank].data() == spans.inputs[rank].data(); };
+  if (operation != Operation::kAllReduce) return replaces_input(static_cast<std::size_t>(owner));
+  for (std::size_t rank = 0; rank < spans.outputs.size(); ++rank) {
+    if (replaces_input(rank)) return true;
+  }
+  return false;
 }
 
 Region::Region(Operation operation, int owner, int participants, std::size_t bytes) noexcept : end_(bytes) {

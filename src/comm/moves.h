@@ -27,6 +27,9 @@ struct Spans {
 // Writes `range` of one piece of the region of `owner`; nothing else.
 void move(const Call& call, int owner, DType dtype, Range range, Spans spans, Stores stores) noexcept;
 
+// Whether the region of `owner`, or part of it, lies where inputs lie.
+bool is_in_place(Operation operation, int owner, const Spans& spans) noexcept;
+
 // The region of one participant and how it is cut. All participants that posted the same call cut it alike.
 class Region {
  public:

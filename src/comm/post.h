@@ -40,7 +40,8 @@ struct Post {
   // operation, stored when all else is in place; operations are numbered from 1.
   alignas(kCacheLine) std::atomic<std::uint64_t> stamp{0};
   std::uint64_t fingerprint = 0;
-  std::array<std::byte, kCacheLine - 16> short_payload;
+  std::uint64_t finished = 0;  // the last operation that this participant was through with then
+  std::array<std::byte, kCacheLine - 24> short_payload;
 
   // This participant's region of an operation that moves data directly: so many slices, of which so many were claimed
   // (claims beyond the last are counted, too) and carried out, by whomever.
@@ -59,17 +60,16 @@ struct Post {
   std::source_location site = {};
   Tag tag;
 
-  // Everything except stamp, payload and region. May throw bad_alloc, before anyone sees the post.
+  // Everything except the first line, payload and region. May throw bad_alloc, before anyone sees the post.
   void describe(const Call& given, const CallOptions& options) {
-    pieces.assign(given.pieces.begin(), given.pieces.end());
+    keep(given.pieces, pieces);
     keep_shapes();
-    pairs.assign(given.pairs.begin(), given.pairs.end());
+    keep(given.pairs, pairs);
     call = given;
     call.pieces = pieces;
     call.pairs = pairs;
     site = options.site;
     tag.assign(options.tag);
-    fingerprint = comm::fingerprint(given, options.tag);
   }
 
   // Divides this participant's region into slices that nobody has claimed.
@@ -89,15 +89,24 @@ struct Post {
   }
 
  private:
+  // Element by element: there are few, and a call of memmove costs more than they do.
+  template <class T>
+  static void keep(std::span<const T> given, std::vector<T>& kept) {
+    kept.resize(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i) kept[i] = given[i];
+  }
+
   // Shapes are the participant's own memory too; messages need them when it has left.
   void keep_shapes() {
-    shapes.clear();
-    for (const Piece& piece : pieces) shapes.insert(shapes.end(), piece.shape.begin(), piece.shape.end());
-    const std::int64_t* next = shapes.data();
+    std::size_t count = 0;
+    for (const Piece& piece : pieces) count += piece.shape.size();
+    shapes.resize(count);
+    std::int64_t* next = shapes.data();
     for (Piece& piece : pieces) {
       if (piece.shape.empty()) continue;
-      piece.shape = {next, piece.shape.size()};
-      next += piece.shape.size();
+      const std::int64_t* kept = next;
+      for (const std::int64_t size : piece.shape) *next++ = size;
+      piece.shape = {kept, piece.shape.size()};
     }
   }
 };
