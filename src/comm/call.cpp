@@ -7,8 +7,8 @@
 namespace brigade::comm {
 namespace {
 
-constexpr std::array<std::string_view, 7> kOperationNames = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
-                                                             "all_to_all", "permute",        "barrier"};
+constexpr std::array<std::string_view, kOperationCount> kOperationNames = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "permute", "barrier"};
 constexpr std::array<std::string_view, 3> kReduceOpNames = {"sum", "min", "max"};
 
 // Steps are 2^64 divided by the golden ratio; the other constants are those of MurmurHash3's last mix.

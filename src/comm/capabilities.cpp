@@ -5,6 +5,7 @@ namespace {
 
 constexpr Capabilities of_kernels() {
   Capabilities capabilities = {.asynchronous = true};
+  capabilities.operations.fill(true);
   const auto set = [&](DType dtype, Capabilities::Reductions reductions) {
     capabilities.reductions[static_cast<std::size_t>(dtype)] = reductions;
   };

@@ -37,13 +37,13 @@ Blocks blocks_of(Operation operation, std::size_t size) {
   }
 }
 
-void check_piece(const Call& call, std::size_t index, int size, const ErrorContext& context) {
+void check_piece(const Call& call, std::size_t index, int rank, int size, const ErrorContext& context) {
   const Piece& piece = call.pieces[index];
   const auto where = [&] {
     return fmt::format("{}, piece {} ({})", name_of(call.operation), index, name_of(piece.dtype));
   };
   const Blocks blocks = blocks_of(call.operation, static_cast<std::size_t>(size));
-  const bool no_input = call.operation == Operation::kBroadcast && piece.in.empty();
+  const bool no_input = call.operation == Operation::kBroadcast && rank != call.root && piece.in.empty();
   const std::size_t block = piece.out.size() / blocks.out;
   if (piece.out.size() != block * blocks.out || block % size_of(piece.dtype) != 0) {
     throw ShapeError(fmt::format("{}: out has {} bytes, which is not {} block(s) of whole elements of {} bytes",
@@ -132,7 +132,7 @@ void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorC
   }
 }
 
-void check_call(const Call& call, int size, const ErrorContext& context) {
+void check_call(const Call& call, int rank, int size, const ErrorContext& context) {
   if (call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter) {
     for (const Piece& piece : call.pieces) check_reduction(call.reduction, piece.dtype, context);
   }
@@ -141,7 +141,7 @@ void check_call(const Call& call, int size, const ErrorContext& context) {
                           context);
   }
   if (!call.pairs.empty()) check_pairs(call.pairs, size, context);
-  for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, size, context);
+  for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, rank, size, context);
 }
 
 }  // namespace brigade::comm

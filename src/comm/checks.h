@@ -17,9 +17,9 @@ void check_reduction(Reduction reduction, DType dtype, const ErrorContext& conte
 void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>> inputs,
                         std::span<const std::byte> out);
 
-// Throws ShapeError when sizes of a piece do not fit the operation in a group of `size`, and InvalidArgument when a
+// Throws ShapeError when sizes of a piece do not fit the operation for `rank` in a group of `size`, and InvalidArgument when a
 // dtype, divisor, root or pair is none that the operation takes or spans overlap in part.
-void check_call(const Call& call, int size, const ErrorContext& context);
+void check_call(const Call& call, int rank, int size, const ErrorContext& context);
 
 // Throws InvalidArgument unless `ranks` are of a group of `size`, each once, `rank` among them.
 void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context);

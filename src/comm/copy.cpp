@@ -14,13 +14,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Whole lines only: one that is written in parts costs more than through the caches.
 void stream(const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-  constexpr std::size_t kLineBytes = 64;
   const hn::ScalableTag<std::uint8_t> d;
-  const std::size_t head = std::min((0 - reinterpret_cast<std::uintptr_t>(to)) % kLineBytes, bytes);
+  const std::size_t head = std::min((0 - reinterpret_cast<std::uintptr_t>(to)) % kCacheLine, bytes);
   std::memcpy(to, from, head);
   std::size_t at = head;
-  for (; at + kLineBytes <= bytes; at += kLineBytes) {
-    for (std::size_t i = at; i < at + kLineBytes; i += hn::Lanes(d)) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+  for (; at + kCacheLine <= bytes; at += kCacheLine) {
+    for (std::size_t i = at; i < at + kCacheLine; i += hn::Lanes(d)) hn::Stream(hn::LoadU(d, from + i), d, to + i);
   }
   std::memcpy(to + at, from + at, bytes - at);
 }

@@ -7,6 +7,8 @@
 
 namespace brigade::comm {
 
+inline constexpr std::size_t kCacheLine = 64;
+
 // A part of a span, in bytes from its beginning.
 struct Range {
   std::size_t begin = 0;

@@ -108,7 +108,7 @@ void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOpti
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.
 void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, const CallOptions& options) {
   try {
-    check_call(call, size(), context(options.site));
+    check_call(call, rank_, size(), context(options.site));
     if (size() == 1) return;
     Begun& own = begun(sequence);
     own.deadline = options.deadline;
@@ -268,10 +268,18 @@ void ThreadGroup::Member::finish(std::uint64_t ticket) {
 }
 
 bool ThreadGroup::Member::try_finish(std::uint64_t ticket) {
-  const Seen seen = advance();
   if (completed_ >= ticket) return true;
-  if (seen == Seen::kNotYet) return false;
-  give_up(ticket, seen, Deadline::never(), meeting_.post(rank_, oldest()).site);
+  advance_others();
+  std::optional<Seen> seen = advance();
+  if (completed_ >= ticket) return true;
+  const Deadline deadline = begun(ticket).deadline;
+  if (seen == Seen::kNotYet) {
+    const bool is_over =
+        polling_.look(roster(), Clock::now()) >= roster().time_without_progress() || deadline.expired();
+    if (!is_over) return false;
+    seen.reset();
+  }
+  give_up(ticket, seen, deadline, meeting_.post(rank_, oldest()).site);
   return true;
 }
 
@@ -292,14 +300,18 @@ void ThreadGroup::Member::drop_all() noexcept {
 template <class Look>
 std::optional<Seen> ThreadGroup::Member::wait_for(std::uint64_t sequence, Look look, Roster::Patience patience) {
   const auto look_everywhere = [&] {
-    for (std::size_t i = subgroups_.in_flight(seat_).size(); i-- > 0;) {
-      Member& other = *subgroups_.in_flight(seat_)[i];
-      if (&other != this && other.advance() == Seen::kMismatch) other.fail_mismatched();
-    }
+    advance_others();
     return look();
   };
   return roster().wait(seat_, {&meeting_, sequence}, look_everywhere, patience,
                        [&] { break_deadlock(roster(), seat_); });
+}
+
+void ThreadGroup::Member::advance_others() noexcept {
+  for (std::size_t i = subgroups_.in_flight(seat_).size(); i-- > 0;) {
+    Member& other = *subgroups_.in_flight(seat_)[i];
+    if (&other != this && other.advance() == Seen::kMismatch) other.fail_mismatched();
+  }
 }
 
 void ThreadGroup::Member::await_quiet() noexcept {
@@ -315,7 +327,7 @@ void ThreadGroup::Member::note_in_flight(bool in_flight) {
 }
 
 void ThreadGroup::Member::fail_mismatched() noexcept {
-  roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::mismatch(view(oldest())); });
+  roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::mismatch(view(oldest())).text; });
 }
 
 void ThreadGroup::Member::leave_late(const Call& call, const CallOptions& options) const {
@@ -330,23 +342,23 @@ void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen
   if (seen == Seen::kMismatch) {
     // Everyone finds the mismatch, so nobody moves. The failure is for those that come back without a reset.
     has_thrown_ = true;
-    const std::string text = messages::mismatch(view(oldest()));
+    const messages::Mismatch mismatch = messages::mismatch(view(oldest()));
     fail_mismatched();
-    throw CollectiveMismatch(text, context(site));
+    throw CollectiveMismatch(mismatch.text, context(site), mismatch.piece);
   }
   if (!seen) {
     roster().fail(Failure::Kind::kDeadline, seat_, [&] {
-      return messages::deadline(view(oldest()), deadline.expired(), roster().time_without_progress());
+      return messages::deadline(view(stuck_at()), deadline.expired(), roster().time_without_progress());
     });
   } else if (!roster().failed()) {
-    roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::someone_left(view(oldest())); });
+    roster().fail(Failure::Kind::kMismatch, seat_, [&] { return messages::someone_left(view(stuck_at())); });
   }
   await_quiet();
   advance();
   if (completed_ >= ticket) return;
   has_thrown_ = true;
   const Failure failure = roster().failure();
-  raise(failure.kind, messages::released(view(oldest()), failure), context(site));
+  raise(failure.kind, messages::released(view(stuck_at()), failure), context(site));
 }
 
 void ThreadGroup::Member::reset(std::uint64_t last) noexcept {

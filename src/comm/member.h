@@ -83,6 +83,7 @@ class ThreadGroup::Member final : public Group {
 
   template <class Look>
   std::optional<Seen> wait_for(std::uint64_t sequence, Look look, Roster::Patience patience);
+  void advance_others() noexcept;
   void await_quiet() noexcept;
 
   [[noreturn]] void leave_late(const Call& call, const CallOptions& options) const;
@@ -90,6 +91,10 @@ class ThreadGroup::Member final : public Group {
 
   Roster& roster() const noexcept { return meeting_.roster(); }
   std::uint64_t oldest() const noexcept { return completed_ + 1; }
+  // The operation that others have to go on with: the oldest, or when all are complete here, the one whose post is needed.
+  std::uint64_t stuck_at() const noexcept {
+    return completed_ < last_begun_ ? oldest() : oldest() - Meeting::kInFlight;
+  }
   Begun& begun(std::uint64_t sequence) noexcept { return begun_[sequence % Meeting::kInFlight]; }
   const Post& post_of(std::size_t rank, std::uint64_t sequence) const noexcept {
     return meeting_.post(static_cast<int>(rank), sequence);
@@ -116,6 +121,7 @@ class ThreadGroup::Member final : public Group {
 
   bool is_in_flight_ = false;  // among subgroups_.in_flight()
   bool has_thrown_ = false;    // memory of what was begun may be gone
+  Roster::Idleness polling_;   // since it was last seen by try_finish()
 
   // One entry per participant, kept so that operations allocate nothing.
   std::vector<ConstBytes> inputs_;

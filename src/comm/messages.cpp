@@ -70,24 +70,28 @@ std::string describe_arguments(const Post& post) {
 }
 
 // What differs between two posts whose fingerprints do, the most telling first.
-std::string difference(const Post& a, const Post& b) {
-  if (a.call.operation != b.call.operation) return "different operations";
-  if (a.tag.view() != b.tag.view()) return "different tags";
+Mismatch difference(const Post& a, const Post& b) {
+  if (a.call.operation != b.call.operation) return {"different operations"};
+  if (a.tag.view() != b.tag.view()) return {"different tags"};
   if (a.call.reduction.op != b.call.reduction.op || a.call.reduction.divisor != b.call.reduction.divisor)
-    return "different reductions";
-  if (a.call.root != b.call.root) return "different roots";
-  if (a.pairs != b.pairs) return "different pairs";
-  if (a.pieces.size() != b.pieces.size()) return "different numbers of pieces";
+    return {"different reductions"};
+  if (a.call.root != b.call.root) return {"different roots"};
+  if (a.pairs != b.pairs) return {"different pairs"};
+  if (a.pieces.size() != b.pieces.size()) return {"different numbers of pieces"};
   for (std::size_t i = 0; i < a.pieces.size(); ++i) {
-    const std::string first = describe_piece(a.call.operation, a.pieces[i]);
-    const std::string second = describe_piece(b.call.operation, b.pieces[i]);
-    if (a.pieces[i].dtype != b.pieces[i].dtype) return fmt::format("dtype of piece {}: {} and {}", i, first, second);
-    if (first != second) return fmt::format("size of piece {}: {} and {}", i, first, second);
-    if ((a.pieces[i].shape.data() == nullptr) != (b.pieces[i].shape.data() == nullptr)) {
-      return fmt::format("piece {}: one side states a shape, the other does not", i);
+    const Piece &one = a.pieces[i], &other = b.pieces[i];
+    const std::string first = describe_piece(a.call.operation, one);
+    const std::string second = describe_piece(b.call.operation, other);
+    const auto differ_in = [&](std::string_view what) {
+      return Mismatch{fmt::format("{} of piece {}: {} and {}", what, i, first, second), i};
+    };
+    if (one.dtype != other.dtype || one.origin != other.origin) return differ_in("dtype");
+    if (first != second) return differ_in("size");
+    if ((one.shape.data() == nullptr) != (other.shape.data() == nullptr)) {
+      return {fmt::format("piece {}: one side states a shape, the other does not", i), i};
     }
   }
-  return "tags that differ after their beginning";
+  return {"tags that differ after their beginning"};
 }
 
 // " among ranks [0, 2]" for a group of some participants only.
@@ -141,20 +145,19 @@ std::string describe(const Post& post) {
                      pieces.empty() ? "" : " of ", pieces, to_string(post.site));
 }
 
-std::string mismatch(const View& view) {
+Mismatch mismatch(const View& view) {
   const Post& own = view.meeting.post(view.rank, view.sequence);
-  for (int other = 0; other < view.meeting.size(); ++other) {
-    const Post& theirs = view.meeting.post(other, view.sequence);
-    if (theirs.fingerprint == own.fingerprint) continue;
-    return prefixed(
-        name_of_group(view),
-        fmt::format("participants called different collectives ({}): rank {} called {}; rank {} called {}. "
-                    "Nothing was moved. Every participant must call the same operations in the same order "
-                    "(this was operation {}{})",
-                    difference(own, theirs), seat_of(view), describe(own), view.meeting.rank_in_roster(other),
-                    describe(theirs), number_of(view), describe_group(view.meeting)));
-  }
-  return {};
+  int other = 0;
+  while (view.meeting.post(other, view.sequence).fingerprint == own.fingerprint) ++other;
+  const Post& theirs = view.meeting.post(other, view.sequence);
+  const Mismatch first = difference(own, theirs);
+  return {prefixed(name_of_group(view),
+                   fmt::format("participants called different collectives ({}): rank {} called {}; rank {} called {}. "
+                               "Nothing was moved. Every participant must call the same operations in the same order "
+                               "(this was operation {}{})",
+                               first.text, seat_of(view), describe(own), view.meeting.rank_in_roster(other),
+                               describe(theirs), number_of(view), describe_group(view.meeting))),
+          first.piece};
 }
 
 std::string someone_left(const View& view) {
@@ -164,15 +167,21 @@ std::string someone_left(const View& view) {
     if (!view.meeting.roster().has_left(view.meeting.rank_in_roster(rank))) continue;
     gone += (gone.empty() ? "" : "; ") + describe_absent(view.meeting, rank);
   }
-  return prefixed(name_of_group(view), fmt::format("operation {}{} can never complete: {}", number_of(view),
-                                                   describe_group(view.meeting), gone));
+  return prefixed(name_of_group(view),
+                  fmt::format("operation {}{} can never complete: {}. A participant that leaves early (its body "
+                              "returned before this call, or did not make it) must not leave others in a collective",
+                              number_of(view), describe_group(view.meeting), gone));
 }
 
 std::string deadline(const View& view, bool of_call, std::chrono::nanoseconds time_without_progress) {
   const std::string which = of_call ? std::string("the call's deadline passed")
                                     : fmt::format("nobody made progress for {}", in_seconds(time_without_progress));
-  return prefixed(name_of_group(view), fmt::format("{} in operation {}{}:\n  {}\n", which, number_of(view),
-                                                   describe_group(view.meeting), table(view)));
+  const std::string_view advice =
+      of_call ? ""
+              : "Look for what keeps the missing ones; if they only compute for long, raise the limit "
+                "(BRIGADE_DEADLINE, in seconds)\n";
+  return prefixed(name_of_group(view), fmt::format("{} in operation {}{}:\n  {}\n{}", which, number_of(view),
+                                                   describe_group(view.meeting), table(view), advice));
 }
 
 std::string deadlock(std::string_view group, const std::vector<Wait>& circle) {
@@ -192,8 +201,9 @@ std::string deadlock(std::string_view group, const std::vector<Wait>& circle) {
 
 std::string dropped(const View& view) {
   return prefixed(name_of_group(view),
-                  fmt::format("rank {} gave up operation {}, {}, before it was complete", seat_of(view),
-                              number_of(view), describe(view.meeting.post(view.rank, view.sequence))));
+                  fmt::format("rank {} gave up operation {}, {}, before it was complete: what start() returns must "
+                              "live until its wait() has returned",
+                              seat_of(view), number_of(view), describe(view.meeting.post(view.rank, view.sequence))));
 }
 
 std::string released(const View& view, const Failure& failure) {
@@ -204,8 +214,9 @@ std::string released(const View& view, const Failure& failure) {
 }
 
 std::string refused(const Failure& failure, int rank, const Call& call, const CallOptions& options) {
-  return fmt::format("{}. Rank {} came to {} \"{}\" at {} afterwards; the group can be used again once it is reset",
-                     failure.text, rank, name_of(call.operation), options.tag, to_string(options.site));
+  const std::string tag = options.tag.empty() ? "" : fmt::format(" \"{}\"", options.tag);
+  return fmt::format("{}. Rank {} came to {}{} at {} afterwards; the group can be used again once it is reset",
+                     failure.text, rank, name_of(call.operation), tag, to_string(options.site));
 }
 
 std::string failed(std::string_view group, int rank, std::string_view reason) {

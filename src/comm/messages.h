@@ -30,8 +30,12 @@ struct Wait {
 // `all_reduce "psum" (sum) of float32[10] at train.cpp:12`.
 std::string describe(const Post& post);
 
-// Both sides of the first difference that `view.rank` sees, or the empty string when all posts are alike.
-std::string mismatch(const View& view);
+// Both sides of the first difference that `view.rank` sees. Once all_alike() has said that there is one.
+struct Mismatch {
+  std::string text;
+  std::optional<std::size_t> piece = {};  // where it is
+};
+Mismatch mismatch(const View& view);
 
 // Who will never arrive, as it has left.
 std::string someone_left(const View& view);

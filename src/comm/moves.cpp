@@ -7,8 +7,6 @@
 namespace brigade::comm {
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
-
 // Large enough that claiming one costs nothing, small enough that nobody waits long for another's last one.
 constexpr std::size_t kSliceBytes = std::size_t{256} * 1024;
 

@@ -27,7 +27,7 @@ class Tag {
   std::string_view view() const noexcept { return {text_.data(), size_}; }
 
  private:
-  std::array<char, 48> text_ = {};
+  std::array<char, 80> text_ = {};
   std::size_t size_ = 0;
 };
 

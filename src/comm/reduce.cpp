@@ -55,16 +55,7 @@ void reduce(Reduction reduction, DType dtype, std::span<const std::span<const st
             std::span<std::byte> out) {
   check_reduction(reduction, dtype);
   check_reduce_spans(dtype, inputs, out);
-  reduce_unchecked(reduction, dtype, inputs, out);
-}
-
-void reduce_unchecked(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
-                      std::span<std::byte> out, Stores stores) noexcept {
-  run({.reduction = reduction,
-       .dtype = dtype,
-       .inputs = inputs,
-       .outs = {.spans = {&out, 1}, .stores = stores},
-       .range = {.begin = 0, .end = out.size()}});
+  reduce_range(reduction, dtype, inputs, {&out, 1}, {.begin = 0, .end = out.size()}, Stores::kCached);
 }
 
 void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,

@@ -29,9 +29,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Two blocks of partial sums per level of the tree and the inputs' blocks fit in a first-level cache.
 constexpr std::size_t kBlockBytes = 2048;
 
-// The alignment of streaming stores: a line, so that it is never written in parts.
-constexpr std::size_t kLineBytes = 64;
-
 struct Sum {
   template <class D, class V>
   HWY_INLINE V operator()(D, V a, V b) const {
@@ -254,10 +251,10 @@ void tree(Inputs inputs, std::size_t at, std::size_t count, const Outputs& outs,
   combine<1, Sum, Partial, Format>({partial<Op, Format>(inputs, at, count, memory)}, outs, at, count, finish);
 }
 
-// Elements of `out` before the first that begins a line; 0 when none does.
+// Elements of `out` before the first that begins a line, as lines should not be streamed in parts; 0 when none does.
 template <class T>
 std::size_t elements_before_line(const T* out) {
-  const std::size_t bytes = (0 - reinterpret_cast<std::uintptr_t>(out)) % kLineBytes;
+  const std::size_t bytes = (0 - reinterpret_cast<std::uintptr_t>(out)) % kCacheLine;
   return bytes % sizeof(T) == 0 ? bytes / sizeof(T) : 0;
 }
 

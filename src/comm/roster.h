@@ -24,12 +24,11 @@
 #include "brigade/base/event_count.h"
 #include "brigade/comm/group.h"
 #include "brigade/comm/thread_group.h"
+#include "comm/copy.h"
 
 namespace brigade::comm {
 
 class Meeting;
-
-inline constexpr std::size_t kCacheLine = 64;
 
 // Why a group can do nothing more until it is reset.
 struct Failure {
@@ -91,6 +90,25 @@ class Roster {
   bool anyone_sleeps() const noexcept { return events_.anyone_sleeps(); }
   void wake_all() noexcept { events_.notify_all(); }
 
+  // How long nobody has made progress, as far as one participant has looked. What passes between two looks counts as no
+  // more than its longest sleep: if it is more, this process was stopped, and the others with it.
+  class Idleness {
+   public:
+    std::chrono::nanoseconds look(const Roster& roster, Clock::time_point now) noexcept {
+      const std::uint64_t progress = roster.progress();
+      time_ =
+          progress == progress_ ? time_ + std::min(now - last_look_, roster.longest_sleep()) : Clock::duration::zero();
+      progress_ = progress;
+      last_look_ = now;
+      return time_;
+    }
+
+   private:
+    std::optional<std::uint64_t> progress_;
+    Clock::time_point last_look_;
+    Clock::duration time_{0};
+  };
+
   struct Patience {
     std::chrono::nanoseconds limit;  // without progress of anyone
     Deadline deadline = Deadline::never();
@@ -140,8 +158,9 @@ class Roster {
   static constexpr int kBriefLooks = 64;
   // Looks between readings of the clock.
   static constexpr int kLooksPerReading = 32;
-  // A sleeper looks for progress of others this often within the time it grants them.
+  // A sleeper looks for progress of others this often within the time that they are granted.
   static constexpr int kLooksPerLimit = 8;
+  std::chrono::nanoseconds longest_sleep() const noexcept { return options_.time_without_progress / kLooksPerLimit; }
 
   Seat& at(int rank) noexcept { return seats_[static_cast<std::size_t>(rank)]; }
   const Seat& at(int rank) const noexcept { return seats_[static_cast<std::size_t>(rank)]; }
@@ -210,20 +229,14 @@ std::optional<Seen> Roster::wait(int rank, Place place, Look look, Patience pati
     if (deadline.expired()) return std::nullopt;
   }
 
-  std::uint64_t last_progress = progress();
-  Clock::time_point last_change = start;
+  Idleness idleness;
   while (true) {
     EventCount::Sleeper sleeper(events_);
     before_sleeping();
     if (const Seen seen = look(); seen != Seen::kNotYet) return seen;
-    const Clock::time_point now = Clock::now();
-    if (const std::uint64_t seen_progress = progress(); seen_progress != last_progress) {
-      last_progress = seen_progress;
-      last_change = now;
-    }
-    const std::chrono::nanoseconds idle = now - last_change;
+    const std::chrono::nanoseconds idle = idleness.look(*this, Clock::now());
     if (idle >= limit || deadline.expired()) return std::nullopt;
-    sleeper.sleep(std::min({nap, limit - idle, limit / kLooksPerLimit, deadline.remaining()}));
+    sleeper.sleep(std::min({nap, limit - idle, longest_sleep(), deadline.remaining()}));
   }
 }
 

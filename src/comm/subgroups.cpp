@@ -22,17 +22,21 @@ Subgroups::Subgroups(int size, ThreadGroup::Options options)
 
 ThreadGroup::Member& Subgroups::among(const std::vector<int>& ranks, std::size_t index) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Subgroup>& subgroup = subgroups_[ranks];
-  if (!subgroup) subgroup = std::make_unique<Subgroup>(*this, ranks);
-  return *subgroup->members[index];
+  auto known = subgroups_.find(ranks);
+  if (known == subgroups_.end()) known = subgroups_.emplace(ranks, std::make_unique<Subgroup>(*this, ranks)).first;
+  return *known->second->members[index];
 }
 
-void Subgroups::leave(int rank) noexcept {
+void Subgroups::give_up(int rank) noexcept {
   for (std::size_t i = in_flight(rank).size(); i-- > 0;) {
     ThreadGroup::Member& own = *in_flight(rank)[i];
     own.advance();
     if (!own.has_completed_all()) own.drop_all();
   }
+}
+
+void Subgroups::leave(int rank) noexcept {
+  give_up(rank);
   roster_.leave(rank);
 }
 

@@ -27,8 +27,8 @@ class Subgroups {
     return in_flight_[static_cast<std::size_t>(rank)].members;
   }
 
-  // `rank` will call nothing more; on its own thread. If it has begun something and not completed it, the group fails, and
-  // nobody touches its memory any more afterwards.
+  // See ThreadGroup.
+  void give_up(int rank) noexcept;
   void leave(int rank) noexcept;
 
   void reset() noexcept;

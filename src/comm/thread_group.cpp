@@ -31,6 +31,8 @@ void ThreadGroup::abort(int rank, const std::string& reason) noexcept {
                             [&] { return messages::failed(subgroups_->roster().name(), rank, reason); });
 }
 
+void ThreadGroup::give_up(int rank) noexcept { subgroups_->give_up(rank); }
+
 void ThreadGroup::leave(int rank) noexcept { subgroups_->leave(rank); }
 
 void ThreadGroup::reset() noexcept { subgroups_->reset(); }

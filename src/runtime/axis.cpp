@@ -227,6 +227,7 @@ void Axis::run_at(int position, c10::function_ref<void(int position)> body) noex
   } catch (...) {
     seats_->failures.add(position, std::current_exception());
     seats_->group.abort(position, describe_current_exception());
+    seats_->group.give_up(position);
   }
   seats_->seat(position).busy += Deadline::Clock::now() - start;
 }

@@ -46,6 +46,13 @@ TEST(Capabilities, OfTheKernelsAreWhatTheyTakeAndRefuse) {
   }
 }
 
+TEST(Capabilities, OfDevicesInOneProcessAreAllOperationsAlsoStarted) {
+  ThreadGroup group(2, testing::patient());
+  const Capabilities& own = group.member(0).capabilities();
+  EXPECT_TRUE(own.asynchronous);
+  for (std::size_t i = 0; i < kOperationCount; ++i) EXPECT_TRUE(own.takes(static_cast<Operation>(i)));
+}
+
 TEST(Capabilities, RefusalsSayWhatIsTaken) {
   EXPECT_THAT(
       text_of<InvalidArgument>(outcome({}, DType::kBool)),

@@ -1,4 +1,5 @@
 // Every operation but all_reduce against a plain loop, by payload (few bytes) and directly (many).
+#include <array>
 #include <atomic>
 
 #include "comm/support.h"
@@ -208,6 +209,76 @@ TEST(ThreadGroup, ServesAHundredThousandOperations) {
       }
     });
   }
+}
+
+// Several pieces of odd sizes in several slices, whose ends fall inside pieces.
+TEST(ThreadGroup, CarriesPiecesThatAreCutIntoSlices) {
+  constexpr std::array<std::size_t, 4> kCounts = {350'003, 1, 120'001, 77'777};
+  for (const int ranks : {2, 3}) {
+    std::vector<std::vector<std::uint32_t>> expected;
+    for (unsigned i = 0; i < kCounts.size(); ++i) {
+      std::vector<std::vector<float>> inputs;
+      for (int rank = 0; rank < ranks; ++rank) inputs.push_back(values_of<float>(rank, kCounts[i], i));
+      expected.push_back(bits_of(reduced({.divisor = 3}, inputs)));
+    }
+    ThreadGroup group(ranks, patient());
+    on_every_rank(group, [&](Group& member) {
+      for (const bool is_in_place : {false, true}) {
+        std::vector<std::vector<float>> in, out;
+        std::vector<Piece> pieces;
+        for (unsigned i = 0; i < kCounts.size(); ++i) {
+          in.push_back(values_of<float>(member.rank(), kCounts[i], i));
+          out.emplace_back(kCounts[i]);
+        }
+        for (unsigned i = 0; i < kCounts.size(); ++i) {
+          pieces.push_back(is_in_place ? in_place(in[i]) : piece(in[i], out[i]));
+        }
+        member.all_reduce({.divisor = 3}, pieces, {});
+        for (unsigned i = 0; i < kCounts.size(); ++i) EXPECT_EQ(bits_of(is_in_place ? in[i] : out[i]), expected[i]);
+      }
+    });
+  }
+}
+
+// Results so large that they are stored past the caches.
+TEST(ThreadGroup, CarriesWhatNoCacheHolds) {
+  constexpr int kRanks = 2;
+  constexpr std::size_t kBlock = (std::size_t{9} << 20) / sizeof(std::int32_t) + 3;  // as one output
+  const auto value = [](int rank, std::size_t i) { return static_cast<std::int32_t>(i * 2654435761U) + rank; };
+  const auto filled = [&](int rank, std::size_t count) {
+    std::vector<std::int32_t> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = value(rank, i);
+    return values;
+  };
+  ThreadGroup group(kRanks, patient());
+  on_every_rank(group, [&](Group& member) {
+    const auto own = static_cast<std::size_t>(member.rank());
+    const auto one = filled(member.rank(), kBlock), two = filled(member.rank(), kRanks * kBlock);
+    std::vector<std::int32_t> small(kBlock), large(kRanks * kBlock);
+    const auto differing = [](const std::vector<std::int32_t>& values, auto expected) {
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) count += values[i] != expected(i) ? 1 : 0;
+      return count;
+    };
+    const auto sum = [&](std::size_t i) {
+      return static_cast<std::int32_t>(static_cast<std::uint32_t>(value(0, i)) +
+                                       static_cast<std::uint32_t>(value(1, i)));
+    };
+    const Piece reduced_piece = piece(one, small), scattered = piece(two, small), gathered = piece(one, large),
+                exchanged = piece(two, large);
+    member.all_reduce({}, {&reduced_piece, 1}, {});
+    EXPECT_EQ(differing(small, sum), 0U);
+    member.reduce_scatter({}, {&scattered, 1}, {});
+    EXPECT_EQ(differing(small, [&](std::size_t i) { return sum(own * kBlock + i); }), 0U);
+    member.all_gather({&gathered, 1}, {});
+    EXPECT_EQ(differing(large, [&](std::size_t i) { return value(static_cast<int>(i / kBlock), i % kBlock); }), 0U);
+    member.all_to_all({&exchanged, 1}, {});
+    EXPECT_EQ(
+        differing(large, [&](std::size_t i) { return value(static_cast<int>(i / kBlock), own * kBlock + i % kBlock); }),
+        0U);
+    member.broadcast(1, {&reduced_piece, 1}, {});
+    EXPECT_EQ(differing(small, [&](std::size_t i) { return value(1, i); }), 0U);
+  });
 }
 
 TEST(ThreadGroup, CarriesThirtyTwoParticipantsOnAnyMachine) {

@@ -1,5 +1,12 @@
 // Participants that fail, leave or never come: the others are released and told who and where.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <csignal>
+#include <ctime>
+#include <memory>
 
 #include "comm/support.h"
 
@@ -27,7 +34,7 @@ class FailureOf : public ::testing::TestWithParam<std::tuple<std::size_t, bool>>
  protected:
   std::size_t count() const { return std::get<0>(GetParam()); }
   ThreadGroup::Options options() const {
-    return {.time_without_progress = std::chrono::seconds(200), .spin = std::get<1>(GetParam()), .name = "group g"};
+    return {.time_without_progress = testing::kNoLimit, .spin = std::get<1>(GetParam()), .name = "group g"};
   }
 };
 INSTANTIATE_TEST_SUITE_P(ElementsAndSpin, FailureOf, ::testing::Combine(::testing::Values(4, 5000), ::testing::Bool()));
@@ -161,6 +168,93 @@ TEST_P(FailureOf, ResetBringsBackThoseWhoLeft) {
   on_every_rank(group, [&](Group& member) { all_reduce(member, count()); });
 }
 
+// With Ctrl-Z or by a debugger, for longer than the others are granted: that is no time in which nobody made progress.
+TEST(Failure, AProcessThatWasStoppedGoesOn) {
+  using namespace std::chrono_literals;
+  ThreadGroup group(2, {.time_without_progress = 400ms, .spin = false});
+  on_every_rank(group, [&](Group& member) {
+    if (member.rank() == 0) {
+      std::this_thread::sleep_for(50ms);
+      const pid_t own = getpid();
+      const pid_t waker = fork();
+      ASSERT_NE(waker, -1);
+      if (waker == 0) {
+        constexpr timespec kStopped = {.tv_sec = 1, .tv_nsec = 0};
+        nanosleep(&kStopped, nullptr);
+        kill(own, SIGCONT);
+        _exit(0);
+      }
+      kill(own, SIGSTOP);
+      waitpid(waker, nullptr, 0);
+      std::this_thread::sleep_for(20ms);
+    }
+    member.barrier({});
+  });
+}
+
+// Who has begun as much as may be in flight waits for others to complete the first of it.
+class FullRing : public ::testing::Test {
+ protected:
+  // What rank 0 throws that begins one operation too many, of which rank 1 has completed none, when rank 1 then does `last`.
+  template <class Last>
+  static std::exception_ptr thrown(ThreadGroup::Options options, Last last) {
+    ThreadGroup group(2, std::move(options));
+    std::atomic<bool> is_over{false};
+    return outcomes(group, [&](Group& member) {
+      std::array<std::vector<float>, 9> values;
+      std::vector<Pending> pending;
+      const auto start = [&](std::size_t i) {
+        values[i].assign(1, 1.0F);
+        const Piece one = in_place(values[i]);
+        pending.push_back(member.start({.operation = Operation::kAllReduce, .pieces = {&one, 1}}, {}));
+      };
+      for (std::size_t i = 0; i < 8; ++i) start(i);
+      if (member.rank() == 1) {
+        last(group);
+        while (!is_over.load()) std::this_thread::yield();
+        return;
+      }
+      const std::shared_ptr<void> over(nullptr, [&](void*) { is_over.store(true); });
+      for (Pending& one : pending) one.wait();
+      start(8);
+    })[0];
+  }
+};
+
+TEST_F(FullRing, IsReleasedByAnAbort) {
+  EXPECT_THAT(text_of<Aborted>(thrown(testing::patient(), [](ThreadGroup& group) { group.abort(1, "enough"); })),
+              HasSubstr("rank 1 failed: enough"));
+}
+
+TEST_F(FullRing, NamesWhoHasNotCompletedWhat) {
+  using namespace std::chrono_literals;
+  const std::string text =
+      text_of<DeadlineExceeded>(thrown({.time_without_progress = 50ms, .spin = false}, [](ThreadGroup&) {}));
+  EXPECT_THAT(text, AllOf(HasSubstr("in operation 1:"), HasSubstr("rank 0 is through with"),
+                          HasSubstr("rank 1 has begun all_reduce"), HasSubstr("BRIGADE_DEADLINE")));
+}
+
+TEST(Statistics, CountWaitingApartFromMoving) {
+  using namespace std::chrono_literals;
+  ThreadGroup group(2, testing::patient());
+  on_every_rank(group, [&](Group& member) {
+    if (member.rank() == 1) std::this_thread::sleep_for(30ms);
+    member.barrier({});
+    if (member.rank() == 0) {
+      EXPECT_GE(member.statistics().waiting, 20ms);
+    }
+
+    member.reset_statistics();
+    const auto start = Deadline::Clock::now();
+    for (int i = 0; i < 20; ++i) all_reduce(member, 300'000);
+    const auto elapsed = Deadline::Clock::now() - start;
+    const Statistics spent = member.statistics();
+    EXPECT_EQ(spent.calls, 20);
+    EXPECT_EQ(spent.bytes, 20 * 300'000 * 4);
+    EXPECT_LE(spent.waiting + spent.moving, elapsed);
+  });
+}
+
 class WrongCall : public ::testing::Test {
  protected:
   template <class E, class Body>
@@ -180,6 +274,9 @@ TEST_F(WrongCall, IsRefusedBeforeAnyoneIsWaitedFor) {
   const Piece even = piece(four_, four_);
   expect<ShapeError>([&](Group& member) { member.reduce_scatter({}, {&even, 1}, {}); });
   expect<InvalidArgument>([&](Group& member) { member.broadcast(2, {&even, 1}, {}); });
+  Piece nothing = even;
+  nothing.in = {};
+  expect<ShapeError>([&](Group& member) { member.broadcast(0, {&nothing, 1}, {}); });
   expect<InvalidArgument>([&](Group& member) { member.broadcast(-1, {&even, 1}, {}); });
 
   std::vector<std::int32_t> integers(4);

@@ -107,6 +107,25 @@ TEST_P(MismatchOf, ShapesOfEqualCounts) {
   }
 }
 
+TEST_P(MismatchOf, DtypesOfWhatPiecesWereMadeOf) {
+  const auto of_origin = [this](Group& member, std::string_view origin) {
+    std::vector<float> values(count()), nothing;
+    std::array<Piece, 2> pieces = {in_place(values), in_place(nothing)};
+    pieces[1].origin = origin;
+    try {
+      member.all_reduce({}, pieces, {});
+    } catch (const CollectiveMismatch& error) {
+      EXPECT_EQ(error.piece(), 1);
+      throw;
+    }
+  };
+  for (const std::string& text : texts([&](Group& member) { of_origin(member, "float16"); },
+                                       [&](Group& member) { of_origin(member, "bfloat16"); })) {
+    EXPECT_THAT(text, AllOf(HasSubstr("dtype of piece 1"), HasSubstr("float32[0] from float16"),
+                            HasSubstr("float32[0] from bfloat16")));
+  }
+}
+
 TEST_P(MismatchOf, ReductionsAndDivisors) {
   for (const Reduction odd : {Reduction{.op = ReduceOp::kMax}, Reduction{.divisor = 3}}) {
     for (const std::string& text : texts([this](Group& member) { all_reduce<float>(member, count()); },
@@ -127,8 +146,11 @@ TEST_P(MismatchOf, Tags) {
 
 TEST_P(MismatchOf, TagsThatDifferAfterWhatMessagesKeep) {
   const std::string beginning(100, 'a');
-  texts([&](Group& member) { all_reduce<float>(member, count(), {.tag = beginning + "b"}); },
-        [&](Group& member) { all_reduce<float>(member, count(), {.tag = beginning + "c"}); });
+  for (const std::string& text :
+       texts([&](Group& member) { all_reduce<float>(member, count(), {.tag = beginning + "b"}); },
+             [&](Group& member) { all_reduce<float>(member, count(), {.tag = beginning + "c"}); })) {
+    EXPECT_THAT(text, HasSubstr("tags that differ after their beginning"));
+  }
 }
 
 TEST_P(MismatchOf, Roots) {

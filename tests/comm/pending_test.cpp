@@ -1,4 +1,5 @@
 // Operations that are started, and completed later.
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -173,6 +174,51 @@ TEST_P(PendingOf, ADeadlineEndsTheWait) {
     member.start(sum_of(one), {.deadline = Deadline::in(std::chrono::milliseconds(5))}).wait();
   });
   EXPECT_THAT(text_of<DeadlineExceeded>(thrown[0]), HasSubstr("rank 1 has not arrived"));
+}
+
+TEST_P(PendingOf, PollingEndsLikeWaiting) {
+  using namespace std::chrono_literals;
+  const auto poll = [this](ThreadGroup::Options options, Deadline deadline) {
+    ThreadGroup group(2, std::move(options));
+    return outcomes(group, [&](Group& member) {
+      if (member.rank() == 1) return;
+      std::vector<float> values(count());
+      const Piece one = in_place(values);
+      Pending pending = member.start(sum_of(one), {.deadline = deadline});
+      while (!pending.test()) std::this_thread::sleep_for(1ms);
+    })[0];
+  };
+  EXPECT_THAT(text_of<DeadlineExceeded>(poll({.spin = false}, Deadline::in(5ms))), HasSubstr("the call's deadline"));
+  EXPECT_THAT(text_of<DeadlineExceeded>(poll({.time_without_progress = 20ms, .spin = false}, Deadline::never())),
+              HasSubstr("nobody made progress for 0.02 s"));
+}
+
+// Rank 1 comes to what rank 0 polls only after it has begun a ninth operation elsewhere, for which rank 0 has to complete the
+// first one there.
+TEST_P(PendingOf, PollingCarriesOnWhatWasBegunElsewhere) {
+  ThreadGroup group(2, testing::patient());
+  on_every_rank(group, [&](Group& member) {
+    Group& reversed = member.among(std::array{1, 0});
+    std::vector<std::vector<float>> values(9, std::vector<float>(count(), 1.0F));
+    std::vector<Pending> pending;
+    const auto start = [&](std::size_t i) {
+      const Piece one = in_place(values[i]);
+      pending.push_back(member.start(sum_of(one), {}));
+    };
+    for (std::size_t i = 0; i < 8; ++i) start(i);
+    std::vector<float> other(count(), 1.0F);
+    const Piece one = in_place(other);
+    if (member.rank() == 0) {
+      Pending polled = reversed.start(sum_of(one), {});
+      while (!polled.test()) std::this_thread::yield();
+      start(8);
+    } else {
+      start(8);
+      reversed.all_reduce({}, {&one, 1}, {});
+    }
+    for (Pending& each : pending) each.wait();
+    EXPECT_EQ(other, std::vector<float>(count(), 2.0F));
+  });
 }
 
 TEST_P(PendingOf, MovesLeaveNothingBehind) {

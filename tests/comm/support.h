@@ -58,7 +58,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-inline ThreadGroup::Options patient() { return {.time_without_progress = std::chrono::seconds(200), .spin = false}; }
+// Longer than any watchdog, so that a sleeper that nobody wakes is not saved by looking again.
+inline constexpr std::chrono::hours kNoLimit{24};
+inline ThreadGroup::Options patient() { return {.time_without_progress = kNoLimit, .spin = false}; }
 
 // Runs `body(member)` for every rank on a thread of its own; what each threw, or null.
 template <class Body>

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace brigade {
@@ -58,7 +59,16 @@ class AxisError : public Error {
 // Participants of one collective called different things. Thrown on every participant.
 class CollectiveMismatch : public Error {
  public:
-  using Error::Error;
+  explicit CollectiveMismatch(std::string_view message, ErrorContext context = {},
+                              std::optional<std::size_t> piece = {})
+      : Error(message, std::move(context)), piece_(piece) {}
+
+  // The number of the tensor, among those of the call, that the participants gave differently; none when it is something
+  // else that differs.
+  std::optional<std::size_t> piece() const noexcept { return piece_; }
+
+ private:
+  std::optional<std::size_t> piece_;
 };
 
 // Another participant failed; this one was released. Never the primary cause.

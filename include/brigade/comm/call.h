@@ -21,6 +21,8 @@ enum class Operation : std::uint8_t {
   kBarrier,
 };
 
+inline constexpr std::size_t kOperationCount = 7;
+
 std::string_view name_of(Operation operation) noexcept;
 
 enum class ReduceOp : std::uint8_t { kSum, kMin, kMax };

@@ -14,7 +14,7 @@
 //    left the group (its body returned), and with DeadlineExceeded when nobody makes progress until the deadline.
 //  - After a throw the group is unusable until all participants are out of it and it is reset.
 //  - Spans may have any alignment and length, also zero. `in` and `out` of one piece are the same span or do not
-//    overlap.
+//    overlap; spans of different pieces do not, unless both are only read.
 #pragma once
 
 #include <chrono>
@@ -119,7 +119,7 @@ class Group {
   virtual void run(const Call& call, const CallOptions& options) = 0;
 
   // As run(), but returns before the others have come. Operations of one group are carried out in the order in which
-  // they were started. The call's spans of pieces, shapes and pairs are copied; what the pieces point to is not.
+  // they were started, by those participants that wait for one, test one or start another. The call's spans of pieces, shapes and pairs are copied; what the pieces point to is not.
   Pending start(const Call& call, const CallOptions& options) { return {*this, begin(call, options)}; }
 
   // This participant's handle of the group of `ranks`, in that order, which all of them ask for. It lives as long as this

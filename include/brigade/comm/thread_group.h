@@ -38,8 +38,12 @@ class ThreadGroup {
   // first reason stays. Never throws and may be called from any thread.
   void abort(int rank, const std::string& reason) noexcept;
 
+  // Participant `rank` unwinds: what it has started and not completed is given up, on its own thread. The group fails, if
+  // there is any; on return nobody touches that memory any more.
+  void give_up(int rank) noexcept;
+
   // Participant `rank` will call nothing more (its body has returned); on its own thread. Whoever waits for it gets
-  // CollectiveMismatch. If it leaves operations behind that were started and are not complete, it has failed.
+  // CollectiveMismatch. Gives up what it has started and not completed.
   void leave(int rank) noexcept;
 
   // Makes the group usable again. Only when no participant is inside an operation.
