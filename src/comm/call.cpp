@@ -11,19 +11,12 @@ constexpr std::array<std::string_view, kOperationCount> kOperationNames = {
     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "permute", "barrier"};
 constexpr std::array<std::string_view, 3> kReduceOpNames = {"sum", "min", "max"};
 
-// Steps are 2^64 divided by the golden ratio; the other constants are those of MurmurHash3's last mix.
+// A polynomial in an odd number (2^64 divided by the golden ratio), modulo 2^64, whose coefficients are what is absorbed. A
+// multiplication by an odd number is a bijection, so a difference in one coefficient stays. Several cancel only if they
+// happen to fit the number; they should therefore lie in low bits, which all the higher ones depend on.
 class Digest {
  public:
-  // Words are mixed independently of one another, so that a processor does several at one time.
-  void absorb(std::uint64_t word) noexcept {
-    offset_ += 0x9E3779B97F4A7C15;
-    sum_ += mixed(word + offset_);
-  }
-
-  template <class High, class Low>
-  void absorb_halves(High high, Low low) noexcept {
-    absorb(std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low));
-  }
+  void absorb(std::uint64_t word) noexcept { value_ = value_ * 0x9E3779B97F4A7C15 + word; }
 
   // Tells texts of one length apart.
   void absorb(std::string_view text) noexcept {
@@ -32,23 +25,16 @@ class Digest {
       for (std::size_t at = 0; at + 8 < size; at += 8) absorb(word_at<std::uint64_t>(text, at));
       absorb(word_at<std::uint64_t>(text, size - 8));
     } else if (size >= 4) {
-      absorb_halves(word_at<std::uint32_t>(text, 0), word_at<std::uint32_t>(text, size - 4));
-    } else if (size > 0) {
-      absorb_halves(word_at<std::uint8_t>(text, 0) << 8 | word_at<std::uint8_t>(text, size / 2),
-                    word_at<std::uint8_t>(text, size - 1));
+      absorb(word_at<std::uint32_t>(text, 0));
+      absorb(word_at<std::uint32_t>(text, size - 4));
+    } else {
+      for (const char letter : text) absorb(static_cast<std::uint64_t>(letter));
     }
   }
 
-  std::uint64_t value() const noexcept { return sum_; }
+  std::uint64_t value() const noexcept { return value_; }
 
  private:
-  // Every line is a bijection.
-  static constexpr std::uint64_t mixed(std::uint64_t word) noexcept {
-    word = (word ^ word >> 33) * 0xFF51AFD7ED558CCD;
-    word = (word ^ word >> 33) * 0xC4CEB9FE1A85EC53;
-    return word ^ word >> 33;
-  }
-
   template <class Word>
   static Word word_at(std::string_view text, std::size_t at) noexcept {
     Word word;
@@ -56,8 +42,7 @@ class Digest {
     return word;
   }
 
-  std::uint64_t sum_ = 0;
-  std::uint64_t offset_ = 0;
+  std::uint64_t value_ = 0;
 };
 
 }  // namespace
@@ -68,20 +53,26 @@ std::string_view name_of(ReduceOp op) noexcept { return kReduceOpNames[static_ca
 
 std::uint64_t fingerprint(const Call& call, std::string_view tag) noexcept {
   Digest digest;
-  digest.absorb_halves(static_cast<std::uint32_t>(call.operation) << 8 | static_cast<std::uint32_t>(call.reduction.op),
-                       call.root);
-  digest.absorb(std::bit_cast<std::uint64_t>(call.reduction.divisor));
-  digest.absorb_halves(call.pieces.size(), call.pairs.size());
+  digest.absorb(static_cast<std::uint64_t>(call.operation) << 8 | static_cast<std::uint64_t>(call.reduction.op));
+  // Divisors differ in their high bits.
+  digest.absorb(std::rotl(std::bit_cast<std::uint64_t>(call.reduction.divisor), 16));
+  digest.absorb(static_cast<std::uint64_t>(call.root));
+  digest.absorb(call.pieces.size());
+  digest.absorb(call.pairs.size());
   digest.absorb(tag.size());
   digest.absorb(tag);
   for (const Piece& piece : call.pieces) {
     // No span has 2^56 bytes.
-    digest.absorb(static_cast<std::uint64_t>(piece.dtype) << 56 | common_bytes(call.operation, piece));
-    digest.absorb_halves(piece.origin.size(), piece.shape.data() == nullptr ? 0 : piece.shape.size() + 1);
+    digest.absorb(common_bytes(call.operation, piece) << 8 | static_cast<std::uint64_t>(piece.dtype));
+    digest.absorb(piece.origin.size());
     digest.absorb(piece.origin);
+    digest.absorb(piece.shape.data() == nullptr ? 0 : piece.shape.size() + 1);
     for (const std::int64_t size : piece.shape) digest.absorb(static_cast<std::uint64_t>(size));
   }
-  for (const auto& [source, destination] : call.pairs) digest.absorb_halves(source, destination);
+  for (const auto& [source, destination] : call.pairs) {
+    digest.absorb(static_cast<std::uint64_t>(source));
+    digest.absorb(static_cast<std::uint64_t>(destination));
+  }
   return digest.value();
 }
 

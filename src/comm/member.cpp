@@ -116,6 +116,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     own.by_payload = own.bytes <= std::min(Post::kPayloadBytes, kPayloadsBytes / inputs_.size());
 
     Post& post = meeting_.post(rank_, sequence);
+    post.finished = completed_;
     roster().note_arrival(seat_);
     post.describe(call, options);
     const std::uint64_t digest = fingerprint(call, options.tag);
@@ -131,7 +132,6 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
       post.cut(rank_, size());
     }
     post.fingerprint = digest;
-    post.finished = completed_;
   } catch (const std::exception& error) {
     roster().fail(Failure::Kind::kAborted, seat_,
                   [&] { return messages::failed(roster().name(), seat_, error.what()); });

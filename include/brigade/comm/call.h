@@ -65,8 +65,8 @@ inline std::size_t common_bytes(Operation operation, const Piece& piece) noexcep
   return operation == Operation::kBroadcast ? piece.out.size() : piece.in.size();
 }
 
-// A digest of everything that must be equal among participants: the sum of bijections of each number in it, one for each
-// place. So calls that differ in one number always have different digests; others collide once in 2^64.
+// A digest of everything that must be equal among participants. Calls that differ in one number always have different
+// digests; others collide by chance, once in 2^64.
 std::uint64_t fingerprint(const Call& call, std::string_view tag) noexcept;
 
 // The rank that `pairs` sends to `destination`, or -1.
