@@ -32,7 +32,7 @@ Request next_request(const World& world) {
   }
   for (int arrived = 0; arrived == 0;) {
     MPI_Iprobe(0, 0, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
-    if (arrived == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (arrived == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   MPI_Recv(&request, sizeof request, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   return request;

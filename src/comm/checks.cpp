@@ -37,7 +37,7 @@ Blocks blocks_of(Operation operation, std::size_t size) {
   }
 }
 
-void check_piece(const Call& call, std::size_t index, int rank, int size, const ErrorContext& context) {
+void check_piece(const Call& call, std::size_t index, int rank, int size, const Caller& caller) {
   const Piece& piece = call.pieces[index];
   const auto where = [&] {
     return fmt::format("{}, piece {} ({})", name_of(call.operation), index, name_of(piece.dtype));
@@ -48,32 +48,32 @@ void check_piece(const Call& call, std::size_t index, int rank, int size, const 
   if (piece.out.size() != block * blocks.out || block % size_of(piece.dtype) != 0) {
     throw ShapeError(fmt::format("{}: out has {} bytes, which is not {} block(s) of whole elements of {} bytes",
                                  where(), piece.out.size(), blocks.out, size_of(piece.dtype)),
-                     context);
+                     caller);
   }
   if (!no_input && piece.in.size() != block * blocks.in) {
     throw ShapeError(fmt::format("{}: in has {} bytes and out {}; with {} participants in must have {}", where(),
                                  piece.in.size(), piece.out.size(), size, block * blocks.in),
-                     context);
+                     caller);
   }
   if (overlap_in_part(piece)) {
-    throw InvalidArgument(where() + ": in and out overlap; they must be the same span or disjoint", context);
+    throw InvalidArgument(where() + ": in and out overlap; they must be the same span or disjoint", caller);
   }
 }
 
-void check_pairs(std::span<const RankPair> pairs, int size, const ErrorContext& context) {
+void check_pairs(std::span<const RankPair> pairs, int size, const Caller& caller) {
   std::vector<bool> is_source(static_cast<std::size_t>(size));
   std::vector<bool> is_destination(static_cast<std::size_t>(size));
   for (const auto& [source, destination] : pairs) {
     if (source < 0 || source >= size || destination < 0 || destination >= size) {
       throw InvalidArgument(
           fmt::format("permute: the pair ({}, {}) names a rank outside 0 to {}", source, destination, size - 1),
-          context);
+          caller);
     }
     if (is_source[static_cast<std::size_t>(source)] || is_destination[static_cast<std::size_t>(destination)]) {
       throw InvalidArgument(
           fmt::format("permute: the pair ({}, {}) repeats a {} that another pair has", source, destination,
                       is_source[static_cast<std::size_t>(source)] ? "source" : "destination"),
-          context);
+          caller);
     }
     is_source[static_cast<std::size_t>(source)] = true;
     is_destination[static_cast<std::size_t>(destination)] = true;
@@ -82,7 +82,7 @@ void check_pairs(std::span<const RankPair> pairs, int size, const ErrorContext& 
 
 }  // namespace
 
-void check_reduction(Reduction reduction, DType dtype, const ErrorContext& context) {
+void check_reduction(Reduction reduction, DType dtype, const Caller& caller) {
   const Capabilities& capabilities = kernel_capabilities();
   if (capabilities.takes(reduction, dtype)) return;
   const Capabilities::Reductions& can = capabilities.of(dtype);
@@ -95,7 +95,7 @@ void check_reduction(Reduction reduction, DType dtype, const ErrorContext& conte
                   divides ? fmt::format(" with divisor {}", reduction.divisor) : "", name_of(dtype),
                   can.sum && can.order ? "sum, min and max" : (can.sum ? "sum" : "min and max"),
                   can.divisor ? "with any divisor" : "without a divisor", advice),
-      context);
+      caller);
 }
 
 void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>> inputs,
@@ -111,37 +111,37 @@ void check_reduce_spans(DType dtype, std::span<const std::span<const std::byte>>
   }
 }
 
-void check_subgroup(std::span<const int> ranks, int rank, int size, const ErrorContext& context) {
+void check_subgroup(std::span<const int> ranks, int rank, int size, const Caller& caller) {
   std::vector<bool> is_there(static_cast<std::size_t>(size));
   for (const int other : ranks) {
     if (other < 0 || other >= size) {
       throw InvalidArgument(
           fmt::format("a group among ranks [{}]: {} is outside 0 to {}", fmt::join(ranks, ", "), other, size - 1),
-          context);
+          caller);
     }
     if (is_there[static_cast<std::size_t>(other)]) {
       throw InvalidArgument(fmt::format("a group among ranks [{}]: {} stands twice", fmt::join(ranks, ", "), other),
-                            context);
+                            caller);
     }
     is_there[static_cast<std::size_t>(other)] = true;
   }
   if (!is_there[static_cast<std::size_t>(rank)]) {
     throw InvalidArgument(fmt::format("a group among ranks [{}] was asked for by rank {}, which is not among them",
                                       fmt::join(ranks, ", "), rank),
-                          context);
+                          caller);
   }
 }
 
-void check_call(const Call& call, int rank, int size, const ErrorContext& context) {
+void check_call(const Call& call, int rank, int size, const Caller& caller) {
   if (call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter) {
-    for (const Piece& piece : call.pieces) check_reduction(call.reduction, piece.dtype, context);
+    for (const Piece& piece : call.pieces) check_reduction(call.reduction, piece.dtype, caller);
   }
   if (call.root < 0 || call.root >= size) {
     throw InvalidArgument(fmt::format("{}: root {} is outside 0 to {}", name_of(call.operation), call.root, size - 1),
-                          context);
+                          caller);
   }
-  if (!call.pairs.empty()) check_pairs(call.pairs, size, context);
-  for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, rank, size, context);
+  if (!call.pairs.empty()) check_pairs(call.pairs, size, caller);
+  for (std::size_t i = 0; i < call.pieces.size(); ++i) check_piece(call, i, rank, size, caller);
 }
 
 }  // namespace brigade::comm

@@ -108,7 +108,7 @@ void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOpti
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.
 void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, const CallOptions& options) {
   try {
-    check_call(call, rank_, size(), context(options.site));
+    check_call(call, rank_, size(), {.seat = seat_, .site = options.site});
     if (size() == 1) return;
     Begun& own = begun(sequence);
     own.deadline = options.deadline;
@@ -378,7 +378,7 @@ Group& ThreadGroup::Member::among(std::span<const int> ranks) {
   };
   if (is_whole()) return *this;
 
-  check_subgroup(ranks, rank_, size(), context(std::source_location::current()));
+  check_subgroup(ranks, rank_, size(), {.seat = seat_});
   std::vector<int> seats;
   seats.reserve(ranks.size());
   for (const int rank : ranks) seats.push_back(meeting_.rank_in_roster(rank));

@@ -10,9 +10,6 @@ namespace {
 // Large enough that claiming one costs nothing, small enough that nobody waits long for another's last one.
 constexpr std::size_t kSliceBytes = std::size_t{256} * 1024;
 
-// a * b / c where a * b may overflow.
-constexpr std::size_t scaled(std::size_t a, std::size_t b, std::size_t c) noexcept { return a / c * b + a % c * b / c; }
-
 // Written to everyone's outputs, those that are somebody's concern.
 void all_reduce(const Call& call, DType dtype, Range range, Spans spans, Stores stores) noexcept {
   const auto end = std::remove_if(spans.outputs.begin(), spans.outputs.end(), [](Bytes out) { return out.empty(); });
@@ -79,19 +76,17 @@ bool is_in_place(Operation operation, int owner, const Spans& spans) noexcept {
 }
 
 Region::Region(Operation operation, int owner, int participants, std::size_t bytes) noexcept : end_(bytes) {
+  const auto rank = static_cast<std::size_t>(owner), count = static_cast<std::size_t>(participants);
   if (operation == Operation::kAllReduce) {
-    const auto rank = static_cast<std::size_t>(owner), count = static_cast<std::size_t>(participants);
-    begin_ = scaled(bytes, rank, count);
-    end_ = scaled(bytes, rank + 1, count);
+    const std::size_t share = bytes / count, left = bytes % count;
+    begin_ = rank * share + std::min(rank, left);
+    end_ = begin_ + share + (rank < left ? 1 : 0);
   }
   slices_ = static_cast<std::uint32_t>((end_ - begin_ + kSliceBytes - 1) / kSliceBytes);
-  first_ = static_cast<std::uint32_t>(static_cast<std::uint64_t>(slices_) * static_cast<std::uint64_t>(owner) /
-                                      static_cast<std::uint64_t>(participants));
+  if (slices_ > 1) first_ = static_cast<std::uint32_t>(slices_ * rank / count);
 }
 
-std::size_t Region::cut(std::uint32_t index) const noexcept {
-  return begin_ + scaled(end_ - begin_, index, std::max(slices_, std::uint32_t{1}));
-}
+std::size_t Region::cut(std::uint32_t index) const noexcept { return std::min(begin_ + index * kSliceBytes, end_); }
 
 Range Region::in_piece(std::uint32_t index, std::size_t start, std::size_t end) const noexcept {
   // Where a cut through all pieces goes through this one.

@@ -40,7 +40,10 @@ class Region {
 
   // The slice that a region's n-th claim gets: regions begin at different ones, so that not everyone reads from the same
   // participant at one time.
-  std::uint32_t in_turn(std::uint32_t claim) const noexcept { return (claim + first_) % slices_; }
+  std::uint32_t in_turn(std::uint32_t claim) const noexcept {
+    const std::uint32_t slice = claim + first_;
+    return slice < slices_ ? slice : slice - slices_;
+  }
 
   // What slice `index` has of the piece whose output lies from `start` to `end` in the bytes of all together. Where slices
   // meet inside a piece, they do so at a multiple of a cache line from its beginning.
