@@ -3,6 +3,9 @@
 // A thread that changed something calls notify_all(), which costs one load when nobody sleeps. A thread that waits
 // constructs a Sleeper, looks at the condition once more, and sleeps. All accesses are sequentially consistent, so
 // either the sleeper's look sees the change or the notifier sees the sleeper.
+//
+// std::atomic::wait has no time limit, which every wait here needs, and is no faster: a hand-over between threads that sleep
+// took 35 us with this and 1,800 us with that of libstdc++ 12 on two virtual cores, 4 us with either on one.
 #pragma once
 
 #include <linux/futex.h>
