@@ -126,6 +126,17 @@ TEST(Reductions, OfFiveHundredLeavesTravelTogether) {
   }
 }
 
+TEST(Pargmax, AndPargminOverDevicesAreThoseOfTheWhole) {
+  for (const std::int64_t n : {1, 2, 5, 9}) {
+    const torch::Tensor x = torch::randint(-3, 3, {n, 50});  // with ties
+    const auto f = pmap([](torch::Tensor t) { return std::pair(lax::pargmax(t, "i"), lax::pargmin(t, "i")); },
+                        {.axis_name = "i", .out_axes = none});
+    const auto [max, min] = f(x).stack();
+    EXPECT_TRUE(torch::equal(max, x.argmax(0).to(torch::kInt)));
+    EXPECT_TRUE(torch::equal(min, x.argmin(0).to(torch::kInt)));
+  }
+}
+
 TEST(Pargmax, AndPargminGiveTheLowestDeviceThatHoldsTheExtreme) {
   const torch::Tensor x = torch::tensor({3.0F, 1.0F, 5.0F, 7.0F, 1.0F, 5.0F, 7.0F, 0.0F, 5.0F}).reshape({3, 3});
   const auto max = mapped([](torch::Tensor t) { return lax::pargmax(t, "i"); })(x);
