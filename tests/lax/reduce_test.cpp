@@ -126,6 +126,23 @@ TEST(Reductions, OfFiveHundredLeavesTravelTogether) {
   }
 }
 
+TEST(Reductions, OrderUnsignedNumbersUpToTheLargest) {
+  constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
+  const auto out = mapped([](torch::Tensor) {
+    const std::uint64_t large = lax::axis_index("i") == 1 ? kTop + 5 : 1;
+    const auto mixed = std::tuple(large, -lax::axis_index("i"), static_cast<std::uint32_t>(large - 2));
+    return std::tuple(lax::pmax(mixed, "i"), lax::pmin(mixed, "i"), lax::pargmax(mixed, "i"), lax::pargmin(mixed, "i"),
+                      lax::psum(large, "i"));
+  })(torch::ones({3}));
+  const auto [max, min, argmax, argmin, sum] = out[2];
+  constexpr std::uint32_t kLast = ~std::uint32_t{0};
+  EXPECT_EQ(max, std::tuple(kTop + 5, 0, kLast));
+  EXPECT_EQ(min, std::tuple(1, -2, 3));
+  EXPECT_EQ(argmax, std::tuple(1, 0, 0));
+  EXPECT_EQ(argmin, std::tuple(0, 2, 1));
+  EXPECT_EQ(sum, kTop + 7);
+}
+
 TEST(Pargmax, AndPargminOverDevicesAreThoseOfTheWhole) {
   for (const std::int64_t n : {1, 2, 5, 9}) {
     const torch::Tensor x = torch::randint(-3, 3, {n, 50});  // with ties
