@@ -11,7 +11,7 @@ namespace {
 // The dtype in which `type` travels: itself where the group reduces it, else a wider one that loses nothing. Complex
 // numbers go as pairs of real ones then.
 at::ScalarType carrier_of(at::ScalarType type, comm::Reduction reduction, const comm::Capabilities& capabilities) {
-  if (capabilities.takes(reduction, dtype_of(type))) return type;
+  if (capabilities.takes(reduction, dtype_of(type).value())) return type;
   switch (type) {
     case at::kBool:
     case at::kByte:

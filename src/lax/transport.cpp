@@ -7,7 +7,7 @@
 
 namespace brigade::lax::detail {
 
-comm::DType dtype_of(at::ScalarType type) {
+std::optional<comm::DType> dtype_of(at::ScalarType type) noexcept {
   using comm::DType;
   switch (type) {
     case at::kBool:
@@ -35,7 +35,7 @@ comm::DType dtype_of(at::ScalarType type) {
     case at::kComplexDouble:
       return DType::kComplex128;
     default:
-      throw InvalidArgument(fmt::format("tensors of dtype {} cannot travel: convert them first", c10::toString(type)));
+      return {};
   }
 }
 
@@ -50,6 +50,10 @@ std::string obstacle(const at::Tensor& tensor) {
     return fmt::format("takes dense tensors, and this one is {}: convert it with .to_dense()",
                        c10::str(tensor.layout()));
   }
+  if (!dtype_of(tensor.scalar_type())) {
+    return fmt::format("does not take tensors of dtype {}: convert them with {}", c10::toString(tensor.scalar_type()),
+                       tensor.is_quantized() ? ".dequantize()" : ".to(torch::kComplexFloat)");
+  }
   return {};
 }
 
@@ -60,19 +64,16 @@ void require_transportable(const Invocation& call, const Tensors& leaves) {
     if (!leaves[i].defined()) {
       throw TreeError(fmt::format("{} of an undefined tensor: give it a value first", call.name), call.context(i));
     }
-    std::string reason = obstacle(leaves[i]);
-    if (reason.empty() && at::isQIntType(leaves[i].scalar_type())) {
-      reason = fmt::format("does not take tensors of dtype {}: convert them with .dequantize()",
-                           c10::toString(leaves[i].scalar_type()));
+    if (const std::string reason = obstacle(leaves[i]); !reason.empty()) {
+      throw InvalidArgument(fmt::format("{} {}", call.name, reason), call.context(i));
     }
-    if (!reason.empty()) throw InvalidArgument(fmt::format("{} {}", call.name, reason), call.context(i));
   }
 }
 
 at::Tensor plain(const Invocation& call, const at::Tensor& tensor) {
   // The usual case, at the price of a few branches instead of a few dispatches.
   if (tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.requires_grad() && tensor.is_contiguous() &&
-      !tensor.is_conj() && !tensor.is_neg()) {
+      !tensor.is_conj() && !tensor.is_neg() && dtype_of(tensor.scalar_type())) {
     return tensor;
   }
   if (const std::string reason = obstacle(tensor); !reason.empty()) {
@@ -84,7 +85,7 @@ at::Tensor plain(const Invocation& call, const at::Tensor& tensor) {
 
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original) {
   const bool converted = in.scalar_type() != original.scalar_type();
-  return {.dtype = dtype_of(in.scalar_type()),
+  return {.dtype = dtype_of(in.scalar_type()).value(),
           .in = {static_cast<const std::byte*>(in.data_ptr()), in.nbytes()},
           .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()},
           .shape = {original.sizes().data(), original.sizes().size()},

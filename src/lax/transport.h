@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,11 +12,11 @@
 
 namespace brigade::lax::detail {
 
-// Throws InvalidArgument for types that comm does not know, such as quantized ones.
-comm::DType dtype_of(at::ScalarType type);
+// None for types that comm does not know, such as quantized ones.
+std::optional<comm::DType> dtype_of(at::ScalarType type) noexcept;
 
 // Contiguous CPU data of `tensor`, resolved of lazy conjugation, without its graph. Itself, if it is all that.
-// Throws InvalidArgument for other devices and layouts, which only backward can still bring.
+// Throws InvalidArgument for devices, layouts and dtypes that cannot travel, which only gradients can still bring.
 at::Tensor plain(const Invocation& call, const at::Tensor& tensor);
 
 // `out` receives what arrives for `in`. Both are plain and stay alive during the operation. `original` is what `in` was made

@@ -255,16 +255,47 @@ TEST(Reductions, RefuseWhatCannotTravel) {
                                            HasSubstr("argument [1]"), HasSubstr("axis \"i\""))));
   EXPECT_THAT(
       [] {
-        mapped([](torch::Tensor t) { return lax::psum(torch::quantize_per_tensor(t, 1.0, 0, torch::kQUInt8), "i"); })(
-            torch::ones({2, 2}));
-      },
-      ThrowsMessage<InvalidArgument>(HasSubstr("dequantize")));
-  EXPECT_THAT(
-      [] {
         mapped([](torch::Tensor t) { return lax::pmax(std::pair(t, torch::empty({2}, torch::kMeta)), "i"); })(
             torch::ones({2, 2}));
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("pmax takes CPU tensors")));
+}
+
+TEST(Reductions, RefuseDtypesThatCannotTravelAndNameTheLeaf) {
+  const auto refused = [](const char* text) {
+    return ThrowsMessage<InvalidArgument>(AllOf(HasSubstr(text), HasSubstr("(argument b,"), HasSubstr("device "),
+                                                HasSubstr("axis \"i\""), HasSubstr("reduce_test.cpp:")));
+  };
+  const auto with = [](auto collective, auto make) {
+    return [collective, make] {
+      mapped([&](torch::Tensor t) {
+        return collective(std::map<std::string, torch::Tensor>{{"a", t}, {"b", make(t)}});
+      })(torch::ones({2, 2}));
+    };
+  };
+  const auto psum = [](const auto& tree) { return lax::psum(tree, "i"); };
+  EXPECT_THAT(with(psum, [](torch::Tensor) { return torch::empty({2}, torch::kComplexHalf); }),
+              refused("psum does not take tensors of dtype ComplexHalf: convert them with .to(torch::kComplexFloat)"));
+  EXPECT_THAT(with(psum, [](torch::Tensor t) { return torch::quantize_per_tensor(t, 1.0, 0, torch::kQUInt8); }),
+              refused("psum does not take tensors of dtype QUInt8: convert them with .dequantize()"));
+  EXPECT_THAT(with([](const auto& tree) { return lax::all_gather(tree, "i"); },
+                   [](torch::Tensor) { return torch::empty({2}, torch::kComplexHalf); }),
+              refused("all_gather does not take tensors of dtype ComplexHalf"));
+}
+
+// Gradients do not pass through a tree, so there is no leaf to name.
+TEST(Reductions, OfGradientsRefuseDtypesThatCannotTravel) {
+  const auto step =
+      value_and_grad([](const std::vector<torch::Tensor>& p) { return p[0].sum(); }, lax::reduce_mean("i"));
+  EXPECT_THAT(
+      [&] {
+        mapped([&](torch::Tensor t) {
+          return step(std::vector{t, torch::empty({2}, torch::kComplexHalf)}).first;
+        })(torch::ones({2, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("reduce_mean does not take tensors of dtype ComplexHalf"),
+                                           HasSubstr("axis \"i\""), HasSubstr("device "),
+                                           HasSubstr("reduce_test.cpp:"))));
 }
 
 }  // namespace
