@@ -79,8 +79,7 @@ at::Tensor plain(const Invocation& call, const at::Tensor& tensor) {
   if (const std::string reason = obstacle(tensor); !reason.empty()) {
     throw InvalidArgument(fmt::format("{} {}", call.name, reason), call.context());
   }
-  const at::Tensor data = tensor.detach();
-  return (data.is_complex() ? data.resolve_conj() : data.resolve_neg()).contiguous();
+  return tensor.detach().resolve_conj().resolve_neg().contiguous();
 }
 
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original) {

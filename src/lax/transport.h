@@ -15,7 +15,7 @@ namespace brigade::lax::detail {
 // None for types that comm does not know, such as quantized ones.
 std::optional<comm::DType> dtype_of(at::ScalarType type) noexcept;
 
-// Contiguous CPU data of `tensor`, resolved of lazy conjugation, without its graph. Itself, if it is all that.
+// Contiguous CPU data of `tensor`, resolved of lazy conjugation and negation, without its graph. Itself, if it is all that.
 // Throws InvalidArgument for devices, layouts and dtypes that cannot travel, which only gradients can still bring.
 at::Tensor plain(const Invocation& call, const at::Tensor& tensor);
 

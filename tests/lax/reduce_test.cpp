@@ -90,6 +90,22 @@ TEST(Reductions, TakeViewsEmptyTensorsAndScalars) {
   EXPECT_EQ(torch::imag(conj[0]).item<float>(), -2.0F);
 }
 
+TEST(Reductions, ResolveLazyConjugationAndNegation) {
+  const torch::Tensor z = torch::view_as_complex(torch::randint(-9, 9, {3, 4, 2}).to(torch::kFloat));
+  const auto out = mapped([](torch::Tensor t) {
+    const std::vector<torch::Tensor> lazy = {t.conj(), torch::imag(t.conj()), torch::_neg_view(t),
+                                             torch::_neg_view(t).conj()};
+    return std::tuple(lax::psum(lazy, "i"), lax::pmean(lazy, "i", {.weight = 1}), lax::all_gather(lazy, "i"));
+  })(z);
+  const auto [sums, means, rows] = out[1];
+  const std::vector<torch::Tensor> resolved = {z.conj().resolve_conj(), -torch::imag(z), -z, -z.conj().resolve_conj()};
+  for (std::size_t k = 0; k < resolved.size(); ++k) {
+    EXPECT_TRUE(torch::equal(sums[k], resolved[k].sum(0))) << k;
+    EXPECT_TRUE(torch::allclose(means[k], resolved[k].sum(0) / 3)) << k;
+    EXPECT_TRUE(torch::equal(rows[k], resolved[k])) << k;
+  }
+}
+
 TEST(Reductions, TakeTreesOfMixedDtypesAndNumbersInOneCall) {
   struct Mixed {
     std::map<std::string, torch::Tensor> tensors;
