@@ -82,6 +82,13 @@ at::Tensor plain(const Invocation& call, const at::Tensor& tensor) {
   return tensor.detach().resolve_conj().resolve_neg().contiguous();
 }
 
+Tensors plain(const Invocation& call, const Tensors& tensors) {
+  Tensors results;
+  results.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) results.push_back(plain(call, tensor));
+  return results;
+}
+
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original) {
   const bool converted = in.scalar_type() != original.scalar_type();
   return {.dtype = dtype_of(in.scalar_type()).value(),
@@ -89,6 +96,23 @@ comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor&
           .out = {static_cast<std::byte*>(out.data_ptr()), out.nbytes()},
           .shape = {original.sizes().data(), original.sizes().size()},
           .origin = converted ? std::string_view(c10::toString(original.scalar_type())) : std::string_view()};
+}
+
+Tensors move(const Invocation& call, comm::Call how, const Tensors& inputs, const Tensors& originals,
+             std::string_view tag) {
+  Tensors results;
+  std::vector<comm::Piece> pieces;
+  results.reserve(inputs.size());
+  pieces.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    at::DimVector sizes(inputs[i].sizes());
+    if (how.operation == comm::Operation::kAllGather) sizes.insert(sizes.begin(), call.size());
+    results.push_back(at::empty(sizes, inputs[i].options()));
+    pieces.push_back(piece(inputs[i], results[i], originals[i]));
+  }
+  how.pieces = pieces;
+  call.group().run(how, {.tag = tag, .site = call.site});
+  return results;
 }
 
 }  // namespace brigade::lax::detail

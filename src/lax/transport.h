@@ -19,8 +19,15 @@ std::optional<comm::DType> dtype_of(at::ScalarType type) noexcept;
 // Throws InvalidArgument for devices, layouts and dtypes that cannot travel, which only gradients can still bring.
 at::Tensor plain(const Invocation& call, const at::Tensor& tensor);
 
+Tensors plain(const Invocation& call, const Tensors& tensors);
+
 // `out` receives what arrives for `in`. Both are plain and stay alive during the operation. `original` is what `in` was made
 // of, so that devices whose dtypes differ do not meet in one that they were all converted to; its shape is compared.
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);
+
+// Moves plain `inputs`, made of `originals` one by one, to new tensors of the same shapes and dtypes; those of an
+// all_gather begin with a dimension of devices. `how` is the call without its pieces.
+Tensors move(const Invocation& call, comm::Call how, const Tensors& inputs, const Tensors& originals,
+             std::string_view tag);
 
 }  // namespace brigade::lax::detail
