@@ -62,8 +62,7 @@ void Reducer::add(const at::Tensor& tensor, at::ScalarType type) {
 }
 
 Tensors Reducer::run(comm::Operation operation, std::string_view tag) {
-  call_.group().run({.operation = operation, .reduction = reduction_, .pieces = pieces_},
-                    {.tag = tag, .site = call_.site});
+  meet(call_, {.operation = operation, .reduction = reduction_, .pieces = pieces_}, tag);
   return results();
 }
 

@@ -98,6 +98,17 @@ comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor&
           .origin = converted ? std::string_view(c10::toString(original.scalar_type())) : std::string_view()};
 }
 
+void meet(const Invocation& call, const comm::Call& how, std::string_view tag) {
+  try {
+    call.group().run(how, {.tag = tag, .site = call.site});
+  } catch (const CollectiveMismatch& error) {
+    if (!error.piece() || !call.path_of) throw;
+    ErrorContext context = error.context();
+    context.argument = call.path_of(*error.piece());
+    throw CollectiveMismatch(error.message(), std::move(context), error.piece());
+  }
+}
+
 Tensors move(const Invocation& call, comm::Call how, const Tensors& inputs, const Tensors& originals,
              std::string_view tag) {
   Tensors results;
@@ -111,7 +122,7 @@ Tensors move(const Invocation& call, comm::Call how, const Tensors& inputs, cons
     pieces.push_back(piece(inputs[i], results[i], originals[i]));
   }
   how.pieces = pieces;
-  call.group().run(how, {.tag = tag, .site = call.site});
+  meet(call, how, tag);
   return results;
 }
 

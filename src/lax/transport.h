@@ -25,6 +25,10 @@ Tensors plain(const Invocation& call, const Tensors& tensors);
 // of, so that devices whose dtypes differ do not meet in one that they were all converted to; its shape is compared.
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);
 
+// Runs `how`, whose pieces are those of the leaves in order. Where devices differ in one of them, CollectiveMismatch
+// names it.
+void meet(const Invocation& call, const comm::Call& how, std::string_view tag);
+
 // Moves plain `inputs`, made of `originals` one by one, to new tensors of the same shapes and dtypes; those of an
 // all_gather begin with a dimension of devices. `how` is the call without its pieces.
 Tensors move(const Invocation& call, comm::Call how, const Tensors& inputs, const Tensors& originals,
