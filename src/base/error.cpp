@@ -39,7 +39,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 Error::Error(std::string_view message, ErrorContext context)
-    : std::runtime_error(with_context(message, context)), context_(std::move(context)) {}
+    : std::runtime_error(with_context(message, context)), context_(std::move(context)), message_size_(message.size()) {}
 
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string list;

@@ -31,20 +31,6 @@ void require_distinct(const Invocation& call, const RankPairs& pairs, int comm::
   }
 }
 
-// Moves each tensor to one of the same shape and dtype.
-Tensors move(const Invocation& call, const Tensors& tensors, comm::Call how, std::string_view tag) {
-  Tensors inputs, results;
-  std::vector<comm::Piece> pieces;
-  for (const at::Tensor& tensor : tensors) {
-    inputs.push_back(plain(call, tensor));
-    results.push_back(at::empty(inputs.back().sizes(), inputs.back().options()));
-    pieces.push_back(piece(inputs.back(), results.back(), tensor));
-  }
-  how.pieces = pieces;
-  call.group().run(how, {.tag = tag, .site = call.site});
-  return results;
-}
-
 // As tags show it: empty for the default.
 std::string described(Layout split, Layout concat) {
   if (split.dim == 0 && concat.dim == 0) return described(split);
@@ -70,17 +56,14 @@ Tensors sum_at(const Invocation& call, const Tensors& tensors, int source) {
 Tensors all_to_all(const Invocation& call, const Tensors& tensors, Layout split, Layout concat) {
   const bool recorded = needs_recording(tensors);
   std::vector<std::int64_t> dims;
-  Tensors inputs, results;
-  std::vector<comm::Piece> pieces;
+  Tensors inputs;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::int64_t dim = scattered_dim(call, tensors[i], split, i);
     inputs.push_back(to_blocks(plain(call, tensors[i]), dim, call.size(), split.tiled));
     dims.push_back(checked_dim(call, tensors[i], concat, tensors[i].dim(), i));
-    results.push_back(at::empty(inputs.back().sizes(), inputs.back().options()));
-    pieces.push_back(piece(inputs.back(), results.back(), tensors[i]));
   }
-  const std::string tag = call.tag(recorded, described(split, concat));
-  call.group().all_to_all(pieces, {.tag = tag, .site = call.site});
+  Tensors results = move(call, {.operation = comm::Operation::kAllToAll}, inputs, tensors,
+                         call.tag(recorded, described(split, concat)));
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = from_blocks(results[i], dims[i], concat.tiled);
   if (recorded) {
     record_linear(call, tensors, results, [call = call.in_backward(), split, concat](const Tensors& cotangents) {
@@ -94,7 +77,8 @@ Tensors ppermute(const Invocation& call, const Tensors& tensors, const RankPairs
   require_distinct(call, pairs, &comm::RankPair::first, "source");
   require_distinct(call, pairs, &comm::RankPair::second, "destination");
   const bool recorded = needs_recording(tensors);
-  Tensors results = move(call, tensors, {.operation = comm::Operation::kPermute, .pairs = pairs}, call.tag(recorded));
+  Tensors results = move(call, {.operation = comm::Operation::kPermute, .pairs = pairs}, plain(call, tensors), tensors,
+                         call.tag(recorded));
   if (recorded) {
     RankPairs inverse;
     for (const auto& [source, destination] : pairs) inverse.emplace_back(destination, source);
@@ -120,7 +104,8 @@ Tensors pshuffle(const Invocation& call, const Tensors& tensors, const std::vect
 Tensors pbroadcast(const Invocation& call, const Tensors& tensors, int source) {
   require_rank(call, source, "source");
   const bool recorded = needs_recording(tensors);
-  Tensors results = move(call, tensors, {.operation = comm::Operation::kBroadcast, .root = source}, call.tag(recorded));
+  Tensors results = move(call, {.operation = comm::Operation::kBroadcast, .root = source}, plain(call, tensors),
+                         tensors, call.tag(recorded));
   if (recorded) {
     record_linear(call, tensors, results, [call = call.in_backward(), source](const Tensors& cotangents) {
       return sum_at(call, cotangents, source);

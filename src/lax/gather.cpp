@@ -12,17 +12,11 @@ namespace brigade::lax::detail {
 Tensors all_gather(const Invocation& call, const Tensors& tensors, Layout layout) {
   const bool recorded = needs_recording(tensors);
   std::vector<std::int64_t> dims;
-  Tensors inputs, results;
-  std::vector<comm::Piece> pieces;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     dims.push_back(checked_dim(call, tensors[i], layout, tensors[i].dim() + (layout.tiled ? 0 : 1), i));
-    inputs.push_back(plain(call, tensors[i]));
-    std::vector<std::int64_t> sizes = inputs.back().sizes().vec();
-    sizes.insert(sizes.begin(), call.size());
-    results.push_back(at::empty(sizes, inputs.back().options()));
-    pieces.push_back(piece(inputs.back(), results.back(), tensors[i]));
   }
-  call.group().all_gather(pieces, {.tag = call.tag(recorded, described(layout)), .site = call.site});
+  Tensors results = move(call, {.operation = comm::Operation::kAllGather}, plain(call, tensors), tensors,
+                         call.tag(recorded, described(layout)));
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = from_blocks(results[i], dims[i], layout.tiled);
   if (recorded) {
     record_linear(call, tensors, results, [call = call.in_backward(), layout](const Tensors& cotangents) {

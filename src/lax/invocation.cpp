@@ -71,8 +71,12 @@ Invocation Invocation::in_backward() const {
 std::string Invocation::tag(bool recorded, std::string_view arguments) const {
   std::string text(name);
   if (!arguments.empty()) text.append("(").append(arguments).append(")");
-  if (backward) return text + " in backward";
-  return recorded ? text + " of what requires grad" : text;
+  if (backward) {
+    text.append(" in backward");
+  } else if (recorded) {
+    text.append(" of what requires grad");
+  }
+  return text;
 }
 
 Invocation enter(std::string_view name, const AxisNames& axis, const AxisIndexGroups& groups, Site site,

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "brigade/base/error.h"
 #include "linear_node.h"
 #include "reducer.h"

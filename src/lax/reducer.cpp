@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "brigade/base/error.h"
+#include "brigade/lax/ownership.h"
 
 namespace brigade::lax::detail {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // The dtype in which `type` travels: itself where the group reduces it, else a wider one that loses nothing. Complex
 // numbers go as pairs of real ones then.
 at::ScalarType carrier_of(at::ScalarType type, comm::Reduction reduction, const comm::Capabilities& capabilities) {
-  if (capabilities.takes(reduction, dtype_of(type))) return type;
+  if (capabilities.takes(reduction, dtype_of(type).value())) return type;
   switch (type) {
     case at::kBool:
     case at::kByte:
@@ -27,13 +28,6 @@ at::ScalarType carrier_of(at::ScalarType type, comm::Reduction reduction, const 
     default:
       return type;
   }
-}
-
-// Whether `tensor` is the only way to its memory, so that a result may take its place. Memory that libtorch did not
-// allocate (from_blob) is somebody else's, and not resizable.
-bool is_ours_alone(const at::Tensor& tensor) {
-  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
-         tensor.storage().resizable() && !tensor.requires_grad();
 }
 
 }  // namespace
@@ -63,13 +57,12 @@ void Reducer::add(const at::Tensor& data, at::IntArrayRef sizes, at::ScalarType 
 }
 
 void Reducer::add(const at::Tensor& tensor, at::ScalarType type) {
-  const at::Tensor home = is_ours_alone(tensor) ? tensor : at::Tensor();
+  const at::Tensor home = is_held_by(1, tensor) ? tensor : at::Tensor();
   add(plain(call_, tensor), tensor.sizes(), type, tensor, home);
 }
 
 Tensors Reducer::run(comm::Operation operation, std::string_view tag) {
-  call_.group().run({.operation = operation, .reduction = reduction_, .pieces = pieces_},
-                    {.tag = tag, .site = call_.site});
+  meet(call_, {.operation = operation, .reduction = reduction_, .pieces = pieces_}, tag);
   return results();
 }
 

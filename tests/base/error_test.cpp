@@ -11,6 +11,7 @@ TEST(Error, EndsWithEveryPartOfItsContext) {
   EXPECT_EQ(std::string(error.what()),
             "sizes disagree (argument [0].w1, axis \"devices\", device 3, at error_test.cpp:" +
                 std::to_string(site.line()) + ")");
+  EXPECT_EQ(error.message(), "sizes disagree");
   EXPECT_EQ(error.context().device, 3);
 }
 

@@ -130,6 +130,22 @@ TEST(Gradients, InsideTheBodyAreTheSame) {
   }
 }
 
+// Of the gradient in the body, too: with A the map, that of sum(A'(3 (A x)^2) v) is A'(6 A x A v).
+TEST(Gradients, NestInsideTheBody) {
+  for (const Linear& linear : linear_collectives()) {
+    SCOPED_TRACE(linear.name);
+    const Map map(linear.body);
+    const torch::Tensor x = integers({kDevices, 4, 8}), v = integers(x.sizes());
+    const auto inside = pmap(
+        [&](torch::Tensor t, torch::Tensor direction) {
+          const auto first = grad([&](const torch::Tensor& w) { return linear.body(w).pow(3).sum(); });
+          return grad([&](const torch::Tensor& w) { return (first(w) * direction).sum(); })(t);
+        },
+        {.axis_name = "i"});
+    EXPECT_TRUE(torch::equal(inside(x, v).stack(), map.transposed(6 * map(x) * map(v))));
+  }
+}
+
 TEST(Gradients, OfPbroadcastAreTheSumAtTheSource) {
   const torch::Tensor g = grad([](const torch::Tensor& x) {
     return pmap([](torch::Tensor t) { return lax::pbroadcast(t, "i", 0); }, {.axis_name = "i"})(x).stack().sum();

@@ -94,6 +94,28 @@ TEST(MeshCollectives, TakeTurnsAmongAxesAndHaveGradients) {
   EXPECT_TRUE(torch::allclose(g, 2 * x * weight / 3, 1e-14));
 }
 
+// With s the sums over "device" and the loss sum((s + x)^3) on the devices of a host: its gradient is 3 (y + sum of y) with
+// y = (s + x)^2, and the derivative of that along v is 6 (z + sum of z) with z = (s + x) (sum of v + v).
+TEST(MeshCollectives, HaveGradientsOfSecondOrder) {
+  const auto f = meshed([](torch::Tensor t) { return lax::psum(t, "device") + t; });
+  const torch::Tensor x = torch::randint(-4, 5, {6}, torch::kDouble), v = torch::randint(-4, 5, {6}, torch::kDouble);
+  const auto first = grad([&](const torch::Tensor& t) { return f(t).stack().pow(3).sum(); });
+  const auto second = grad([&](const torch::Tensor& t) { return (first(t) * v).sum(); });
+  const auto plus_sum = [](const torch::Tensor& t) {
+    const torch::Tensor grid = t.reshape({2, 3});
+    return (grid + grid.sum(1, /*keepdim=*/true)).flatten();
+  };
+  EXPECT_TRUE(torch::equal(first(x), 3 * plus_sum(plus_sum(x).square())));
+  EXPECT_TRUE(torch::equal(second(x), 6 * plus_sum(plus_sum(x) * plus_sum(v))));
+
+  // Every device gets all values, so the loss is 6 sum(x^3).
+  const auto gathered = meshed([](torch::Tensor t) { return lax::all_gather(t, {"device", "host"}); });
+  const auto slope = grad([&](const torch::Tensor& t) { return gathered(t).stack().pow(3).sum(); });
+  const auto curvature = grad([&](const torch::Tensor& t) { return (slope(t) * v).sum(); });
+  EXPECT_TRUE(torch::equal(slope(x), 18 * x.square()));
+  EXPECT_TRUE(torch::equal(curvature(x), 36 * x * v));
+}
+
 TEST(MeshCollectives, OfThreeAxesOverTwoThatAreNotNeighbours) {
   const auto f = pmap(
       [](torch::Tensor t) {

@@ -90,6 +90,22 @@ TEST(Reductions, TakeViewsEmptyTensorsAndScalars) {
   EXPECT_EQ(torch::imag(conj[0]).item<float>(), -2.0F);
 }
 
+TEST(Reductions, ResolveLazyConjugationAndNegation) {
+  const torch::Tensor z = torch::view_as_complex(torch::randint(-9, 9, {3, 4, 2}).to(torch::kFloat));
+  const auto out = mapped([](torch::Tensor t) {
+    const std::vector<torch::Tensor> lazy = {t.conj(), torch::imag(t.conj()), torch::_neg_view(t),
+                                             torch::_neg_view(t).conj()};
+    return std::tuple(lax::psum(lazy, "i"), lax::pmean(lazy, "i", {.weight = 1}), lax::all_gather(lazy, "i"));
+  })(z);
+  const auto [sums, means, rows] = out[1];
+  const std::vector<torch::Tensor> resolved = {z.conj().resolve_conj(), -torch::imag(z), -z, -z.conj().resolve_conj()};
+  for (std::size_t k = 0; k < resolved.size(); ++k) {
+    EXPECT_TRUE(torch::equal(sums[k], resolved[k].sum(0))) << k;
+    EXPECT_TRUE(torch::allclose(means[k], resolved[k].sum(0) / 3)) << k;
+    EXPECT_TRUE(torch::equal(rows[k], resolved[k])) << k;
+  }
+}
+
 TEST(Reductions, TakeTreesOfMixedDtypesAndNumbersInOneCall) {
   struct Mixed {
     std::map<std::string, torch::Tensor> tensors;
@@ -123,6 +139,34 @@ TEST(Reductions, OfFiveHundredLeavesTravelTogether) {
   const auto out = f(torch::arange(6, torch::kFloat).reshape({3, 2}));
   for (int k = 0; k < 500; ++k) {
     EXPECT_TRUE(torch::equal(out[2][static_cast<std::size_t>(k)], torch::tensor({2.0F * k, 3.0F * k}))) << k;
+  }
+}
+
+TEST(Reductions, OrderUnsignedNumbersUpToTheLargest) {
+  constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
+  const auto out = mapped([](torch::Tensor) {
+    const std::uint64_t large = lax::axis_index("i") == 1 ? kTop + 5 : 1;
+    const auto mixed = std::tuple(large, -lax::axis_index("i"), static_cast<std::uint32_t>(large - 2));
+    return std::tuple(lax::pmax(mixed, "i"), lax::pmin(mixed, "i"), lax::pargmax(mixed, "i"), lax::pargmin(mixed, "i"),
+                      lax::psum(large, "i"));
+  })(torch::ones({3}));
+  const auto [max, min, argmax, argmin, sum] = out[2];
+  constexpr std::uint32_t kLast = ~std::uint32_t{0};
+  EXPECT_EQ(max, std::tuple(kTop + 5, 0, kLast));
+  EXPECT_EQ(min, std::tuple(1, -2, 3));
+  EXPECT_EQ(argmax, std::tuple(1, 0, 0));
+  EXPECT_EQ(argmin, std::tuple(0, 2, 1));
+  EXPECT_EQ(sum, kTop + 7);
+}
+
+TEST(Pargmax, AndPargminOverDevicesAreThoseOfTheWhole) {
+  for (const std::int64_t n : {1, 2, 5, 9}) {
+    const torch::Tensor x = torch::randint(-3, 3, {n, 50});  // with ties
+    const auto f = pmap([](torch::Tensor t) { return std::pair(lax::pargmax(t, "i"), lax::pargmin(t, "i")); },
+                        {.axis_name = "i", .out_axes = none});
+    const auto [max, min] = f(x).stack();
+    EXPECT_TRUE(torch::equal(max, x.argmax(0).to(torch::kInt)));
+    EXPECT_TRUE(torch::equal(min, x.argmin(0).to(torch::kInt)));
   }
 }
 
@@ -227,16 +271,47 @@ TEST(Reductions, RefuseWhatCannotTravel) {
                                            HasSubstr("argument [1]"), HasSubstr("axis \"i\""))));
   EXPECT_THAT(
       [] {
-        mapped([](torch::Tensor t) { return lax::psum(torch::quantize_per_tensor(t, 1.0, 0, torch::kQUInt8), "i"); })(
-            torch::ones({2, 2}));
-      },
-      ThrowsMessage<InvalidArgument>(HasSubstr("dequantize")));
-  EXPECT_THAT(
-      [] {
         mapped([](torch::Tensor t) { return lax::pmax(std::pair(t, torch::empty({2}, torch::kMeta)), "i"); })(
             torch::ones({2, 2}));
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("pmax takes CPU tensors")));
+}
+
+TEST(Reductions, RefuseDtypesThatCannotTravelAndNameTheLeaf) {
+  const auto refused = [](const char* text) {
+    return ThrowsMessage<InvalidArgument>(AllOf(HasSubstr(text), HasSubstr("(argument b,"), HasSubstr("device "),
+                                                HasSubstr("axis \"i\""), HasSubstr("reduce_test.cpp:")));
+  };
+  const auto with = [](auto collective, auto make) {
+    return [collective, make] {
+      mapped([&](torch::Tensor t) {
+        return collective(std::map<std::string, torch::Tensor>{{"a", t}, {"b", make(t)}});
+      })(torch::ones({2, 2}));
+    };
+  };
+  const auto psum = [](const auto& tree) { return lax::psum(tree, "i"); };
+  EXPECT_THAT(with(psum, [](torch::Tensor) { return torch::empty({2}, torch::kComplexHalf); }),
+              refused("psum does not take tensors of dtype ComplexHalf: convert them with .to(torch::kComplexFloat)"));
+  EXPECT_THAT(with(psum, [](torch::Tensor t) { return torch::quantize_per_tensor(t, 1.0, 0, torch::kQUInt8); }),
+              refused("psum does not take tensors of dtype QUInt8: convert them with .dequantize()"));
+  EXPECT_THAT(with([](const auto& tree) { return lax::all_gather(tree, "i"); },
+                   [](torch::Tensor) { return torch::empty({2}, torch::kComplexHalf); }),
+              refused("all_gather does not take tensors of dtype ComplexHalf"));
+}
+
+// Gradients do not pass through a tree, so there is no leaf to name.
+TEST(Reductions, OfGradientsRefuseDtypesThatCannotTravel) {
+  const auto step =
+      value_and_grad([](const std::vector<torch::Tensor>& p) { return p[0].sum(); }, lax::reduce_mean("i"));
+  EXPECT_THAT(
+      [&] {
+        mapped([&](torch::Tensor t) {
+          return step(std::vector{t, torch::empty({2}, torch::kComplexHalf)}).first;
+        })(torch::ones({2, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("reduce_mean does not take tensors of dtype ComplexHalf"),
+                                           HasSubstr("axis \"i\""), HasSubstr("device "),
+                                           HasSubstr("reduce_test.cpp:"))));
 }
 
 }  // namespace

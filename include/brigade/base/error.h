@@ -28,8 +28,12 @@ class Error : public std::runtime_error {
 
   const ErrorContext& context() const noexcept { return context_; }
 
+  // what() without its context, for whoever knows more of that and throws again.
+  std::string_view message() const noexcept { return {what(), message_size_}; }
+
  private:
   ErrorContext context_;
+  std::size_t message_size_;
 };
 
 // A value that the caller passed cannot be used: a device count, an option, an empty list.

@@ -12,12 +12,17 @@
 // their number, or that of the device's own group when there are axis_index_groups.
 //
 // All tensors of the tree travel together in one meeting (pargmax and pargmin: two). Every device calls the same
-// collectives in the same order with the same shapes and dtypes; otherwise all of them throw CollectiveMismatch, which
-// prints both sides. Sums are taken in one fixed binary tree over ranks, so their bits depend on nothing but the values.
+// collectives in the same order with the same shapes and dtypes. Sums are taken in one fixed binary tree over ranks, so
+// their bits depend on nothing but the values.
 //
-// All throw AxisError when an axis is not in scope (the message lists what is); InvalidArgument when an axis stands twice,
-// when axis_index_groups do not hold every rank exactly once, and for a dtype or layout that cannot travel; TreeError when
-// a tensor of the tree is undefined. Messages name the leaf, the device and the call.
+// All throw these. Messages name the device, the call and, where it is about one, the leaf.
+//   AxisError           when an axis is not in scope; the message lists what is
+//   InvalidArgument     when an axis stands twice, when axis_index_groups do not hold every rank exactly once, and for a
+//                       tensor whose device, layout or dtype cannot travel
+//   TreeError           when a tensor of the tree is undefined
+//   CollectiveMismatch  on every device, when they call different things, which it prints, or one has returned already
+//   DeadlineExceeded    when no device makes progress for a minute, or the seconds that BRIGADE_DEADLINE gives
+//   Aborted             when another device threw; the pmap's caller gets what that one threw
 //
 // A reduction of a temporary, or of what is passed with std::move, works in the memory of its tensors where nobody else
 // holds them: lax::pmean(grad(loss)(p, x), "devices") makes no copy.

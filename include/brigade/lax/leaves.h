@@ -68,6 +68,19 @@ at::Tensor to_tensor(Number value) {
   }
 }
 
+// Unsigned numbers of 64 bits travel as signed ones, among which this keeps their order; done twice it undoes itself.
+template <AnyTree T>
+TreeOf<T> with_signed_order(T&& tree) {
+  TreeOf<T> out = std::forward<T>(tree);
+  tree::for_each(
+      [](const tree::Path&, auto& leaf) {
+        using Leaf = TreeOf<decltype(leaf)>;
+        if constexpr (std::is_unsigned_v<Leaf> && sizeof(Leaf) == sizeof(std::uint64_t)) leaf ^= Leaf{1} << 63;
+      },
+      out);
+  return out;
+}
+
 // `tree` with its leaves replaced by operation(call, all leaves as tensors in order, arguments...), called once. The
 // tensors of an rvalue are moved out, so that an operation which finds itself their only holder may reuse their memory.
 template <AnyTree T, class Operation, class... Arguments>

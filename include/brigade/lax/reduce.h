@@ -29,14 +29,16 @@ TreeOf<T> psum(T&& tree, const AxisNames& axis, const GroupOptions& options = {}
 template <AnyTree T>
 TreeOf<T> pmax(T&& tree, const AxisNames& axis, const GroupOptions& options = {}, Site site = Site::current()) {
   auto call = detail::enter("pmax", axis, options.axis_index_groups, site);
-  return detail::map_together(std::forward<T>(tree), std::move(call), detail::pmax);
+  return detail::with_signed_order(
+      detail::map_together(detail::with_signed_order(std::forward<T>(tree)), std::move(call), detail::pmax));
 }
 
 // Smallest over the axis, as pmax.
 template <AnyTree T>
 TreeOf<T> pmin(T&& tree, const AxisNames& axis, const GroupOptions& options = {}, Site site = Site::current()) {
   auto call = detail::enter("pmin", axis, options.axis_index_groups, site);
-  return detail::map_together(std::forward<T>(tree), std::move(call), detail::pmin);
+  return detail::with_signed_order(
+      detail::map_together(detail::with_signed_order(std::forward<T>(tree)), std::move(call), detail::pmin));
 }
 
 // The axis_index of the device that holds the largest, element by element, as int32 like JAX; the lowest of those that
@@ -46,7 +48,7 @@ template <AnyTree T>
 TreeOf<T> pargmax(T&& tree, const AxisNames& axis, const GroupOptions& options = {}, Site site = Site::current()) {
   static_assert(!detail::kHasBools<T>, "an index is no bool: make it an int, or a tensor, first");
   auto call = detail::enter("pargmax", axis, options.axis_index_groups, site);
-  return detail::map_together(std::forward<T>(tree), std::move(call), detail::pargmax);
+  return detail::map_together(detail::with_signed_order(std::forward<T>(tree)), std::move(call), detail::pargmax);
 }
 
 // The same of the smallest.
@@ -54,7 +56,7 @@ template <AnyTree T>
 TreeOf<T> pargmin(T&& tree, const AxisNames& axis, const GroupOptions& options = {}, Site site = Site::current()) {
   static_assert(!detail::kHasBools<T>, "an index is no bool: make it an int, or a tensor, first");
   auto call = detail::enter("pargmin", axis, options.axis_index_groups, site);
-  return detail::map_together(std::forward<T>(tree), std::move(call), detail::pargmin);
+  return detail::map_together(detail::with_signed_order(std::forward<T>(tree)), std::move(call), detail::pargmin);
 }
 
 }  // namespace brigade::lax
