@@ -13,7 +13,9 @@
 //
 // All tensors of the tree travel together in one meeting (pargmax and pargmin: two). Every device calls the same
 // collectives in the same order with the same shapes and dtypes; otherwise all of them throw CollectiveMismatch, which
-// prints both sides. Sums are taken in one fixed binary tree over ranks, so their bits depend on nothing but the values.
+// prints both sides. So do those that wait for a device whose body has returned. When no device makes progress for the
+// seconds of BRIGADE_DEADLINE (default 60), all throw DeadlineExceeded. Sums are taken in one fixed binary tree over
+// ranks, so their bits depend on nothing but the values.
 //
 // All throw AxisError when an axis is not in scope (the message lists what is); InvalidArgument when an axis stands twice,
 // when axis_index_groups do not hold every rank exactly once, and for a dtype or layout that cannot travel; TreeError when
