@@ -86,9 +86,8 @@ class Axis::Seats {
  public:
   Seats(const std::string& name, std::size_t count)
       : spin(spin_for(count)),
-        group(static_cast<int>(count), {.time_without_progress = environment().deadline,
-                                        .spin = spin.count() > 0,
-                                        .name = fmt::format("axis \"{}\"", name)}),
+        group(static_cast<int>(count),
+              {.time_without_progress = environment().deadline, .spin = spin.count() > 0, .name = axis_text(name)}),
         seats(count) {}
 
   // The devices that collectives over some of the axes run over.
@@ -164,15 +163,15 @@ comm::Group& Axis::among(int position, comm::Group& members, std::span<const int
 void Axis::run(c10::function_ref<void(int position)> body) {
   if (inside_body()) {
     throw AxisError(
-        fmt::format("a pmap over axis \"{}\" was called inside the body of one over axis \"{}\": they do not "
-                    "nest, as every device is taken already. Give one pmap two named axes over its devices "
-                    "instead (.mesh), or map the inner function with a loop",
-                    name_, current_axis->name()),
+        fmt::format("a pmap over {} was called inside the body of one over {}: they do not nest, as every device is "
+                    "taken already. Give one pmap two named axes over its devices instead (.mesh), or map the inner "
+                    "function with a loop",
+                    axis_text(name_), axis_text(current_axis->name())),
         {.axis = name_, .device = current_position, .site = site_});
   }
   Runtime& runtime = Runtime::instance();
   const Runtime::Lease lease(runtime, devices_,
-                             [&] { return fmt::format("the pmap over axis \"{}\" at {}", name_, to_string(site_)); });
+                             [&] { return fmt::format("the pmap over {} at {}", axis_text(name_), to_string(site_)); });
   seats_->group.reset();
   seats_->failures.prepare(devices_.size());
 

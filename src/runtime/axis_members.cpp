@@ -16,6 +16,10 @@ std::vector<std::string> names_of(const std::vector<MeshAxis>& axes) {
 
 }  // namespace
 
+std::string axis_text(std::string_view name) {
+  return name.empty() ? "an unnamed axis" : fmt::format("axis \"{}\"", name);
+}
+
 Dims dims_of(const std::vector<MeshAxis>& axes, const AxisNames& names, c10::function_ref<ErrorContext()> context) {
   Dims dims;
   for (const std::string_view name : names) {

@@ -1,9 +1,11 @@
-// Which devices of a mesh the names of axes mean.
+// The names of axes: in messages, and which devices of a mesh they mean.
 #pragma once
 
 #include <c10/util/FunctionRef.h>
 #include <c10/util/SmallVector.h>
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "brigade/base/error.h"
@@ -11,6 +13,9 @@
 #include "brigade/runtime/mesh.h"
 
 namespace brigade {
+
+// What messages call an axis: `axis "i"`, or `an unnamed axis`.
+std::string axis_text(std::string_view name);
 
 // Some of the axes, by their numbers.
 using Dims = c10::SmallVector<int, 4>;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "axis_members.h"
 #include "brigade/base/error.h"
 #include "brigade/base/log.h"
 
@@ -32,20 +33,25 @@ Described described(const std::exception_ptr& error) {
   }
 }
 
-// One line. The caller sees the primary failure's own text, so this has what it lacks: where it was, and what others threw.
+constexpr std::size_t kOthersLogged = 3;
+
+// One entry. The caller sees the primary failure's own text, so this has what it lacks: where it was, and what others
+// threw, of which last_failure() has all.
 void log_report(const FailureReport& failed) {
   const auto& first = failed.failures.front();
-  std::string text = fmt::format("axis \"{}\" at {}: position {} ({}) failed first, with {}", failed.axis,
+  std::string text = fmt::format("{} at {}: position {} ({}) failed first, with {}", axis_text(failed.axis),
                                  to_string(failed.site), first.position, to_string(first.device), first.type);
   std::string same;
+  std::size_t others = 0;
   for (std::size_t i = 1; i < failed.failures.size(); ++i) {
     const auto& other = failed.failures[i];
     if (other.type == first.type && other.message == first.message) {
       same += fmt::format("{}{}", same.empty() ? "" : ", ", other.position);
-    } else {
+    } else if (others++ < kOthersLogged) {
       text += fmt::format("; position {} threw {}: {}", other.position, other.type, other.message);
     }
   }
+  if (others > kOthersLogged) text += fmt::format("; and {} more threw", others - kOthersLogged);
   if (!same.empty()) text += fmt::format("; the same at position {}", same);
   log::warn(text);
 }

@@ -21,8 +21,6 @@
 namespace brigade {
 namespace {
 
-constexpr int kMaximumDevices = 1024;
-
 std::mutex choice_mutex;
 int chosen_devices = 0;  // by set_cpu_devices(); 0: not chosen
 bool devices_exist = false;
@@ -156,8 +154,8 @@ std::int64_t local_device_count() { return static_cast<std::int64_t>(devices().s
 std::int64_t device_count() { return local_device_count(); }
 
 void set_cpu_devices(int count) {
-  if (count < 1 || count > kMaximumDevices) {
-    throw InvalidArgument(fmt::format("{} devices cannot be had: ask for 1 to {}", count, kMaximumDevices));
+  if (count < 1 || count > kMaximumCpuDevices) {
+    throw InvalidArgument(fmt::format("{} devices cannot be had: ask for 1 to {}", count, kMaximumCpuDevices));
   }
   const std::lock_guard lock(choice_mutex);
   if (devices_exist && count != chosen_devices) {

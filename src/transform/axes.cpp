@@ -22,20 +22,12 @@ std::optional<int> Axes::at(const tree::Path& path, std::string_view name, std::
     axes = &axes->children_[step.index];
   }
   if (!axes->is_leaf_) {
-    throw TreeError(fmt::format("{} has {} entries where the value is a single tensor: give one axis, or none",
-                                walked.text(), axes->children_.size()),
-                    {.site = site});
+    throw TreeError(
+        fmt::format("{} has {} entries where the value is a single tensor or a Sharded: give one axis, or none",
+                    walked.text(), axes->children_.size()),
+        {.site = site});
   }
   return axes->axis_;
-}
-
-bool Axes::is_default_at(const tree::Path& path) const noexcept {
-  const Axes* axes = this;
-  for (const tree::Step& step : path.steps()) {
-    if (axes->is_leaf_ || step.index >= axes->children_.size()) break;
-    axes = &axes->children_[step.index];
-  }
-  return axes->is_leaf_ && axes->axis_ == 0;
 }
 
 }  // namespace brigade

@@ -18,13 +18,16 @@ std::shared_ptr<Axis> AxisCache::get(std::int64_t size) {
                           context);
   }
   if (size > available) {
+    const std::string fewer =
+        mesh_ ? "make the mesh smaller"
+              : fmt::format("give the mapped axis at most {} rows (pad_and_mask(..., {}) splits a batch among them)",
+                            available, available);
+    const std::string more =
+        size <= kMaximumCpuDevices
+            ? fmt::format(", or start with BRIGADE_CPU_DEVICES={} or call set_cpu_devices({}) first", size, size)
+            : "";
     throw InvalidArgument(
-        fmt::format(
-            "the axis has size {} and there are {} devices. Start with BRIGADE_CPU_DEVICES={} or call "
-            "set_cpu_devices({}) first, or give the mapped axis at most {} rows: pad_and_mask(..., {}) splits a "
-            "batch among them",
-            size, available, size, size, available, available),
-        context);
+        fmt::format("the axis has size {} and there are {} devices: {}{}", size, available, fewer, more), context);
   }
   if (size < 1) {
     throw InvalidArgument(fmt::format("a mapped axis of size {} leaves nothing to run: its size is the number of "

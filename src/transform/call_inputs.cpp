@@ -26,9 +26,8 @@ at::Tensor CallInputs::take(int position) {
   auto& [marks, variables] = taken_[static_cast<std::size_t>(position)];
   if (marks.empty()) marks.reserve(inputs_.size());
   const std::size_t number = marks.size();
-  const Input& input = inputs_[number];
-  at::Tensor own = input.at(position);
-  marks.push_back({own.unsafeGetTensorImpl()->version_counter(), input.version(position)});
+  at::Tensor own = inputs_[number].at(position);
+  marks.emplace_back(own.unsafeGetTensorImpl()->version_counter());
   if (is_differentiated_[number]) variables.push_back(own.requires_grad_());
   return own;
 }

@@ -67,10 +67,6 @@ void Input::give_up() {
            (kind_ != Kind::kSplit || tensors_[0].is_non_overlapping_and_dense());
 }
 
-void Input::record() {
-  for (const at::Tensor& tensor : tensors_) recorded_.push_back(tensor.is_inference() ? 0 : tensor._version());
-}
-
 bool Input::requires_grad() const {
   return std::any_of(tensors_.begin(), tensors_.end(), [](const at::Tensor& t) { return t.requires_grad(); });
 }
@@ -83,7 +79,7 @@ at::Tensor Input::at(int position) const {
   const at::Tensor& source = tensors_[number_of(position)];
   if (owned_ && kind_ == Kind::kPerDevice && !source.is_inference()) return sole_handle(source);
   at::Tensor own = kind_ == Kind::kSplit ? slice_of(source, dim_, position) : alias_of(source);
-  if (!recorded_.empty() && !source.is_inference()) {
+  if (recorded_ && !source.is_inference()) {
     own.unsafeGetTensorImpl()->set_version_counter(source.unsafeGetTensorImpl()->version_counter());
   }
   return own;

@@ -6,6 +6,21 @@
 #include <string_view>
 
 namespace brigade::detail {
+namespace {
+
+// What to do about an argument of another size than the `devices` that an option asks for.
+std::string advice_for_rows(const std::string& argument, std::int64_t rows, std::int64_t devices) {
+  if (rows % devices == 0) {
+    return fmt::format("\nTo split {} rows of {} over {} devices, reshape them to ({}, {}, ...).", rows, argument,
+                       devices, devices, rows / devices);
+  }
+  return fmt::format(
+      "\n{} devices do not divide the {} rows of {}: pad_and_mask(..., {}) pads them to {} and says which are real; or "
+      "leave {} out.",
+      devices, rows, argument, devices, (rows / devices + 1) * devices, rows % devices);
+}
+
+}  // namespace
 
 std::int64_t mapped_dim(const at::Tensor& tensor, int axis, c10::function_ref<ErrorContext()> context) {
   const std::int64_t rank = tensor.dim();
@@ -20,25 +35,20 @@ std::int64_t mapped_dim(const at::Tensor& tensor, int axis, c10::function_ref<Er
   return axis < 0 ? axis + rank : axis;
 }
 
-void throw_sizes_disagree(std::int64_t expected, const std::string& expected_from, const std::vector<SizeClaim>& claims,
-                          const std::string& axis, std::source_location site) {
+void throw_sizes_disagree(std::int64_t expected, std::optional<std::string_view> expected_from,
+                          const std::vector<SizeClaim>& claims, const std::string& axis, std::source_location site) {
   std::string text = fmt::format("the mapped arguments do not all have size {} ({}) along their mapped axis:", expected,
-                                 expected_from);
+                                 expected_from.value_or("as the first of them"));
   std::string advice;
-  for (const SizeClaim& claim : claims) {
+  for (const auto& [argument, shape, size, kind] : claims) {
     text +=
-        fmt::format("\n  {}: {}, {}", claim.argument, claim.shape,
-                    claim.size ? fmt::format("size {}{}", *claim.size, *claim.size == expected ? "" : "  <-- differs")
-                               : "not mapped");
-    if (advice.empty() && claim.size && *claim.size != expected && expected > 0) {
-      advice = *claim.size % expected == 0
-                   ? fmt::format("\nTo split {} rows of {} over {} devices, reshape them to ({}, {}, ...).",
-                                 *claim.size, claim.argument, expected, expected, *claim.size / expected)
-                   : fmt::format(
-                         "\n{} devices do not divide the {} rows of {}: pad_and_mask(..., {}) pads them to {} and "
-                         "says which are real; or leave {} out.",
-                         expected, *claim.size, claim.argument, expected, (*claim.size / expected + 1) * expected,
-                         *claim.size % expected);
+        fmt::format("\n  {}: {}, {}", argument, shape,
+                    size ? fmt::format("size {}{}", *size, *size == expected ? "" : "  <-- differs") : "not mapped");
+    if (!advice.empty() || !size || *size == expected) continue;
+    if (kind == SizeClaim::Kind::kSharded) {
+      advice = fmt::format("\nA Sharded is mapped as it is: make {} on {} devices.", argument, expected);
+    } else if (kind == SizeClaim::Kind::kRows && expected_from && *size > expected) {
+      advice = advice_for_rows(argument, *size, expected);
     }
   }
   throw ShapeError(text + advice + "\n", {.axis = axis, .site = site});

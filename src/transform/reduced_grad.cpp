@@ -46,36 +46,40 @@ class Tap : public torch::autograd::Node {
 
 }  // namespace
 
-void require_first_order(const Variables& variables, const lax::Reduction& reduction) {
-  if (!variables.create_graph) return;
-  throw InvalidArgument(
-      "value_and_grad with a reduction has a first derivative only, and here its result would be differentiated: an "
-      "argument requires grad, or somebody outside differentiates. Detach the arguments, or use "
-      "lax::pmean(grad(f)(...)), "
-      "which has derivatives of any order",
-      {.axis = AxisNames(reduction.axes).text(), .site = reduction.site});
+ReducedGradients::ReducedGradients(const Variables& variables, const lax::Reduction& how)
+    : variables_(variables.tensors) {
+  if (variables.create_graph) {
+    throw InvalidArgument(
+        "value_and_grad with a reduction has a first derivative only, and here its result would be differentiated: an "
+        "argument requires grad, or somebody outside differentiates. Detach the arguments, or use "
+        "lax::pmean(grad(f)(...)), which has derivatives of any order",
+        {.axis = AxisNames(how.axes).text(), .site = how.site});
+  }
+  reduction_ = std::make_shared<lax::detail::GradientReduction>(how, variables_);
 }
 
-std::vector<at::Tensor> tap(const std::vector<at::Tensor>& variables,
-                            const std::shared_ptr<lax::detail::GradientReduction>& reduction) {
+std::vector<at::Tensor> ReducedGradients::inputs() const {
   std::vector<at::Tensor> tapped;
-  tapped.reserve(variables.size());
-  for (std::size_t number = 0; number < variables.size(); ++number) {
-    const auto node = std::shared_ptr<Tap>(new Tap(variables[number], reduction, number), torch::autograd::deleteNode);
-    at::Tensor& own = tapped.emplace_back(variables[number].detach());
+  tapped.reserve(variables_.size());
+  for (std::size_t number = 0; number < variables_.size(); ++number) {
+    const auto node =
+        std::shared_ptr<Tap>(new Tap(variables_[number], reduction_, number), torch::autograd::deleteNode);
+    at::Tensor& own = tapped.emplace_back(variables_[number].detach());
     torch::autograd::impl::set_gradient_edge(own, {node, node->add_input_metadata(own)});
   }
   return tapped;
 }
 
-std::pair<at::Tensor, std::vector<at::Tensor>> differentiate(const at::Tensor& loss,
-                                                             const std::vector<at::Tensor>& variables,
-                                                             lax::detail::GradientReduction& reduction) {
+std::vector<at::Tensor> ReducedGradients::of(at::Tensor& loss) const {
   require_scalar(loss);
-  reduction.set_loss(loss);
-  if (loss.requires_grad() && !variables.empty())
-    torch::autograd::grad({loss}, variables, {}, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
-  return reduction.finish();
+  reduction_->set_loss(loss);
+  if (loss.requires_grad() && !variables_.empty()) {
+    torch::autograd::grad({loss}, variables_, {}, /*retain_graph=*/false, /*create_graph=*/false,
+                          /*allow_unused=*/true);
+  }
+  auto [reduced, gradients] = reduction_->finish();
+  loss = std::move(reduced);
+  return gradients;
 }
 
 }  // namespace brigade::detail

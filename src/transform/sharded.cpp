@@ -39,8 +39,8 @@ std::string element_text(const at::Tensor& contiguous, std::int64_t number) {
 
 void require_same_form(const at::Tensor& first, const at::Tensor& other, std::size_t position, const char* use,
                        const tree::Path& path, std::source_location site) {
-  if (first.defined() && other.defined() && first.sizes() == other.sizes() &&
-      first.scalar_type() == other.scalar_type())
+  if (first.defined() && other.defined() ? first.sizes() == other.sizes() && first.scalar_type() == other.scalar_type()
+                                         : first.defined() == other.defined())
     return;
   throw ShapeError(fmt::format("position 0 holds {} and position {} holds {}: values that differ in shape or dtype {}; "
                                "read them one by one with [i]",
@@ -49,6 +49,8 @@ void require_same_form(const at::Tensor& first, const at::Tensor& other, std::si
 }
 
 }  // namespace
+
+std::string number_text(long double number, int digits) { return fmt::format("{:.{}g}", number, digits); }
 
 void throw_replicas_differ(const std::string& first, const std::string& other, int position, const tree::Path& path,
                            std::source_location site) {
@@ -75,6 +77,7 @@ at::Tensor stack_leaf(const std::vector<at::Tensor>& values, int axis, const tre
                       std::source_location site) {
   for (std::size_t i = 0; i < values.size(); ++i)
     require_same_form(values[0], values[i], i, "cannot be stacked", path, site);
+  if (!values[0].defined()) return {};
   const std::int64_t rank = values[0].dim() + 1;
   if (axis < -rank || axis >= rank) {
     throw ShapeError(fmt::format("out_axes {} for a result of shape {}: the axis is from {} to {}", axis,

@@ -1,6 +1,7 @@
 #include "brigade/transform/spmd_graph.h"
 
 #include <ATen/ATen.h>
+#include <ATen/SequenceNumber.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
@@ -9,6 +10,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <mutex>
 #include <unordered_set>
 
 #include "brigade/base/error.h"
@@ -73,40 +76,24 @@ variable_list tensors_of(const std::vector<Input>& inputs) {
   return all;
 }
 
-class SpmdNode : public torch::autograd::Node {
+// One call, and how to differentiate it. It does not change, so that several threads may do so at once.
+class Call {
  public:
-  SpmdNode(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results,
-           std::source_location site)
-      : Node(torch::autograd::collect_next_edges(tensors_of(inputs))),
-        axis_(std::move(axis)),
+  Call(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevice leaves, PerDevice results,
+       std::source_location site)
+      : axis_(std::move(axis)),
         inputs_(std::move(inputs)),
         leaves_(std::move(leaves)),
         results_(std::move(results)),
         differentiable_(differentiable_anywhere(results_)),
         site_(site) {}
 
-  std::string name() const override { return "pmap"; }
-
-  // The engine calls this after a backward that does not keep the graph, so the devices' graphs are always retained
-  // within it and dropped here. So are the inputs, whose own graphs would otherwise hang on this node, call after call.
-  void release_variables() override {
-    inputs_.clear();
-    leaves_.clear();
-    results_.clear();
-    released_ = true;
-  }
-
- protected:
-  variable_list apply(variable_list&& cotangents) override {
-    if (released_) {
-      throw Error(
-          "backward through a pmap a second time, after its graph was freed: pass retain_graph=true the first time",
-          {.axis = axis_->name(), .site = site_});
-    }
+  variable_list backward(const variable_list& cotangents) const {
     const bool create_graph = at::GradMode::is_enabled();
     PerDevice given = cotangents_per_device(cotangents);
     PerDevice variables = given;
     if (create_graph) {
+      number_nodes_after_forward();
       for (auto& row : variables) {
         for (const std::size_t j : differentiable_) row[j] = row[j].detach().requires_grad_();
       }
@@ -177,13 +164,54 @@ class SpmdNode : public torch::autograd::Node {
     return connect(axis_, std::move(inputs), std::move(leaves), std::move(gradients), site_);
   }
 
+  // Autograd runs what is ready by numbers that each thread counts for itself, the latest first. Collectives meet in one
+  // order only if these grow from the forward pass to its backward on every device, and device 0 is whichever thread
+  // calls: one that has counted less than the thread of the forward pass catches up.
+  void number_nodes_after_forward() const {
+    while (at::sequence_number::peek() < next_number_) at::sequence_number::get_and_increment();
+  }
+
   std::shared_ptr<Axis> axis_;
   std::vector<Input> inputs_;
   PerDevice leaves_;
   PerDevice results_;
   std::vector<std::size_t> differentiable_;
   std::source_location site_;
-  bool released_ = false;
+  std::uint64_t next_number_ = at::sequence_number::peek();
+};
+
+class SpmdNode : public torch::autograd::Node {
+ public:
+  SpmdNode(torch::autograd::edge_list&& edges, std::shared_ptr<const Call> call, ErrorContext context)
+      : Node(std::move(edges)), call_(std::move(call)), context_(std::move(context)) {}
+
+  std::string name() const override { return "pmap"; }
+
+  // The engine calls this after a backward that does not keep the graph, so the devices' graphs are always retained
+  // within it and dropped here. So are the inputs, whose own graphs would otherwise hang on this node, call after call.
+  void release_variables() override {
+    std::shared_ptr<const Call> last;  // ends outside of the lock
+    const std::lock_guard lock(mutex_);
+    last.swap(call_);
+  }
+
+ protected:
+  // Not under the lock while devices run: another thread's backward takes its turn on them.
+  variable_list apply(variable_list&& cotangents) override {
+    std::unique_lock lock(mutex_);
+    const std::shared_ptr<const Call> call = call_;
+    lock.unlock();
+    if (!call) {
+      throw Error(
+          "backward through a pmap a second time, after its graph was freed: pass retain_graph=true the first time",
+          context_);
+    }
+    return call->backward(cotangents);
+  }
+
+ private:
+  std::shared_ptr<const Call> call_;  // null when the graph was freed
+  ErrorContext context_;
 };
 
 }  // namespace
@@ -201,8 +229,11 @@ PerDevice connect(std::shared_ptr<Axis> axis, std::vector<Input> inputs, PerDevi
   }
   if (inputs.empty()) return outside;
 
-  const auto node = std::shared_ptr<SpmdNode>(
-      new SpmdNode(std::move(axis), std::move(inputs), std::move(leaves), results, site), torch::autograd::deleteNode);
+  auto edges = torch::autograd::collect_next_edges(tensors_of(inputs));
+  ErrorContext context{.axis = axis->name(), .site = site};
+  auto call = std::make_shared<const Call>(std::move(axis), std::move(inputs), std::move(leaves), results, site);
+  const auto node = std::shared_ptr<SpmdNode>(new SpmdNode(std::move(edges), std::move(call), std::move(context)),
+                                              torch::autograd::deleteNode);
   for (std::size_t d = 0; d < outside.size(); ++d) {
     for (std::size_t j = 0; j < outside[d].size(); ++j) {
       at::Tensor& result = outside[d][j];

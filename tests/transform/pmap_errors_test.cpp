@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::ThrowsMessage;
 
 const auto kAdd = [](torch::Tensor a, torch::Tensor b) { return a + b; };
@@ -50,12 +51,39 @@ TEST(PmapErrors, ABatchThatDevicesDoNotDivideNamesShapeAndCount) {
                                       HasSubstr("pad_and_mask(..., 4) pads them to 12"))));
 }
 
+TEST(PmapErrors, AdviceOnSizesFitsTheArgument) {
+  const auto f = pmap(kAdd, {.in_axes = {0, 1}, .axis_size = 4});
+  const auto says = [](auto matcher) { return ThrowsMessage<ShapeError>(matcher); };
+  const std::vector<Device> eight(devices().begin(), devices().begin() + 8);
+  EXPECT_THAT([&] { pmap([](torch::Tensor x) { return x; }, {.axis_size = 4})(replicate(torch::ones({1}), eight)); },
+              says(AllOf(HasSubstr("[0]: a Sharded over 8 devices, size 8  <-- differs"),
+                         HasSubstr("A Sharded is mapped as it is: make [0] on 4 devices"), Not(HasSubstr("reshape")))));
+  // Nothing to split: another axis, too few rows, or two arguments that merely differ.
+  const auto plain = AllOf(HasSubstr("<-- differs\n ("), Not(HasSubstr("reshape")), Not(HasSubstr("pad_and_mask")));
+  EXPECT_THAT([&] { f(torch::ones({4}), torch::ones({1, 8})); }, says(plain));
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({3}), torch::ones({1, 4}));
+      },
+      says(AllOf(HasSubstr("size 3  <-- differs"), Not(HasSubstr("reshape")), Not(HasSubstr("pad_and_mask")))));
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({0}), torch::ones({1, 4}));
+      },
+      says(AllOf(HasSubstr("size 0  <-- differs"), Not(HasSubstr("reshape")), Not(HasSubstr("pad_and_mask")))));
+  EXPECT_THAT([&] { pmap([](Params p) { return p; })(Params{torch::ones({2}), torch::ones({4})}); }, says(plain));
+}
+
 TEST(PmapErrors, NoMappedArgument) {
   EXPECT_THAT([] { pmap(kAdd, {.in_axes = none})(torch::ones({2}), torch::ones({2})); },
               ThrowsMessage<InvalidArgument>(HasSubstr("needs at least one mapped argument")));
   EXPECT_THAT([] { pmap([](std::vector<torch::Tensor> v) { return v; })(std::vector<torch::Tensor>{}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("needs at least one mapped argument")));
-  EXPECT_THAT([] { pmap([](int v) { return v; })(3); }, ThrowsMessage<InvalidArgument>(HasSubstr(".axis_size")));
+  EXPECT_THAT(
+      [] { pmap([](int v) { return v; }, {.axis_name = "i"})(3); },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("pass a tensor with a leading dimension or a Sharded, or say "
+                                                     ".axis_size"),
+                                           HasSubstr("axis \"i\""), HasSubstr("pmap_errors_test.cpp:"))));
 }
 
 TEST(PmapErrors, ARankTooLowForItsAxis) {
@@ -82,6 +110,16 @@ TEST(PmapErrors, MoreRowsThanDevices) {
       ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("has size 10 and there are 9 devices"),
                                            HasSubstr("BRIGADE_CPU_DEVICES=10"), HasSubstr("pad_and_mask(..., 9)"),
                                            HasSubstr("pmap_errors_test.cpp:"))));
+  EXPECT_THAT([] { pmap([](int v) { return v; }, {.axis_size = 60000})(1); },
+              ThrowsMessage<InvalidArgument>(
+                  AllOf(HasSubstr("has size 60000 and there are 9 devices"), Not(HasSubstr("BRIGADE_CPU_DEVICES")))));
+  EXPECT_THAT(
+      [] {
+        pmap([](int v) { return v; }, {.mesh = Mesh{{"a", 5}, {"b", 2}}})(1);
+      },
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("make the mesh smaller, or start with "
+                                                     "BRIGADE_CPU_DEVICES=10"),
+                                           Not(HasSubstr("rows")))));
   // Also when the body does not look at the value.
   EXPECT_THROW(pmap([](torch::Tensor) { return 1; })(torch::ones({10})), InvalidArgument);
 }
@@ -102,6 +140,14 @@ TEST(PmapErrors, AxesThatAreNoPrefixNameThePath) {
       },
       ThrowsMessage<TreeError>(HasSubstr("in_axes[0] has 3 entries where the value has 2 children")));
   EXPECT_THAT([] { pmap(kAdd, {.in_axes = {0}})(torch::ones({2}), torch::ones({2})); },
+              ThrowsMessage<TreeError>(HasSubstr("in_axes has 1 entries where the value has 2 children")));
+  const auto s = replicate(torch::ones({2}));
+  EXPECT_THAT(
+      [&] {
+        pmap(kAdd, {.in_axes = {0, 0, 0}})(s, s);
+      },
+      ThrowsMessage<TreeError>(HasSubstr("in_axes has 3 entries where the value has 2 children")));
+  EXPECT_THAT([&] { pmap(kAdd, {.in_axes = {0}})(s, s); },
               ThrowsMessage<TreeError>(HasSubstr("in_axes has 1 entries where the value has 2 children")));
 }
 
@@ -133,26 +179,28 @@ TEST(PmapErrors, AnUnknownAxisNameListsThoseInScope) {
   EXPECT_THAT([] { lax::psum(torch::ones({2}), "i"); }, ThrowsMessage<AxisError>(HasSubstr("this thread runs none")));
 }
 
-TEST(PmapErrors, APmapInsideABody) {
-  const auto inner = pmap([](torch::Tensor x) { return x; }, {.axis_name = "inner"});
-  EXPECT_THAT(
-      [&] {
-        pmap([&](torch::Tensor x) { return inner(x)[0]; }, {.axis_name = "outer"})(torch::ones({2, 2}));
-      },
-      ThrowsMessage<AxisError>(
-          AllOf(HasSubstr("axis \"inner\""), HasSubstr("axis \"outer\""), HasSubstr("do not nest"))));
-}
-
 TEST(PmapErrors, ResultsWhoseStructuresDiffer) {
-  EXPECT_THAT(
-      [] {
-        pmap(
-            [](torch::Tensor x) {
-              return std::vector<torch::Tensor>(static_cast<std::size_t>(1 + lax::axis_index("i")), x);
-            },
-            {.axis_name = "i"})(torch::ones({2}));
+  const auto refuses = [](auto body, auto matcher) {
+    EXPECT_THAT([&] { pmap(body, {.axis_name = "i"})(torch::ones({2})); },
+                ThrowsMessage<TreeError>(
+                    AllOf(HasSubstr("the body's result on this device has another structure than on device 0"), matcher,
+                          HasSubstr("axis \"i\", device 1"), HasSubstr("pmap_errors_test.cpp:"))));
+  };
+  refuses(
+      [](torch::Tensor x) { return std::vector<torch::Tensor>(static_cast<std::size_t>(1 + lax::axis_index("i")), x); },
+      HasSubstr("one has 1 elements, another has 2"));
+  refuses(
+      [](torch::Tensor x) {
+        return std::map<std::string, torch::Tensor>{{lax::axis_index("i") == 0 ? "a" : "b", x}};
       },
-      ThrowsMessage<TreeError>(AllOf(HasSubstr("one has 1 elements, another has 2"), HasSubstr("device 1"))));
+      HasSubstr("one has the key \"a\", another has not"));
+  refuses([](torch::Tensor x) { return std::pair(x, lax::axis_index("i") == 0 ? std::optional(x) : std::nullopt); },
+          AllOf(HasSubstr("one optional holds a value, another is empty"), HasSubstr("[1]")));
+  refuses(
+      [](torch::Tensor x) {
+        return Params{x, lax::axis_index("i") == 0 ? x : torch::Tensor()};
+      },
+      AllOf(HasSubstr("one tensor is undefined, another is not"), HasSubstr("b")));
 }
 
 TEST(PmapErrors, AShardedWithAnotherAxisOrUndefinedTensors) {
@@ -206,6 +254,12 @@ TEST(PmapErrors, OutAxesThatAreNoPrefixOfTheResult) {
       },
       ThrowsMessage<TreeError>(AllOf(HasSubstr("out_axes has 3 entries where the value has 2 children"),
                                      HasSubstr("pmap_errors_test.cpp:"))));
+  // Also where they differ at a number only.
+  EXPECT_THAT(
+      [] {
+        pmap([](torch::Tensor x) { return std::pair(x, 1); }, {.out_axes = {0, {0, 0}}})(torch::ones({2}));
+      },
+      ThrowsMessage<TreeError>(HasSubstr("out_axes[1] has 2 entries")));
 }
 
 TEST(PmapErrors, TheNextCallWorks) {

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <optional>
+#include <random>
+#include <thread>
+
 #include "brigade/brigade.h"
 #include "support/nine_devices.h"
 
@@ -184,6 +188,29 @@ TEST(PmapGradient, FollowsATreePrefixOfInAxes) {
   EXPECT_TRUE(torch::allclose(g.rest.second, expected.rest.second));
 }
 
+TEST(PmapGradient, SecondOrderOfATreePrefixAndOfASharded) {
+  using Two = std::pair<torch::Tensor, torch::Tensor>;
+  const Sharded<torch::Tensor> z({draw({2}), draw({2}), draw({2})});
+  const auto f =
+      pmap([](Two t, torch::Tensor own) { return (t.first * t.second).sin() * lax::psum(t.first * own, "i"); },
+           {.axis_name = "i", .in_axes = {{1, none}, 0}});
+  const torch::Tensor x = draw({2, 3}), w = draw({2});
+  check_derivatives([&](const torch::Tensor& v) { return total(f(Two(v, w), z)); }, x);
+  check_derivatives([&](const torch::Tensor& v) { return total(f(Two(x, v), z)); }, w);
+  const auto g = pmap([](torch::Tensor t) { return t.pow(3) * lax::psum(t.square(), "i"); }, {.axis_name = "i"});
+  check_derivatives([&](const torch::Tensor& v) { return total(g(Sharded<torch::Tensor>(v.unbind()))); }, draw({4, 3}));
+}
+
+TEST(PmapGradient, FirstAndSecondOrderOverTheAxesOfAMesh) {
+  const auto f = pmap(
+      [](torch::Tensor t) {
+        const torch::Tensor row = lax::psum(t.pow(3), "device"), column = lax::pmean(t * row, "host");
+        return lax::all_gather(column.sin(), {"device", "host"}).sum(0) * t;
+      },
+      {.mesh = Mesh{{"host", 2}, {"device", 2}}});
+  check_derivatives([&](const torch::Tensor& v) { return total(f(v)); }, draw({4, 2}));
+}
+
 TEST(PmapGradient, OfWhatIsReturnedOnceGoesToDeviceZero) {
   const auto f = pmap([](torch::Tensor x) { return x * 2; }, {.out_axes = none});
   const torch::Tensor x = torch::ones({3, 2}, torch::kDouble);
@@ -208,19 +235,57 @@ TEST(PmapGradient, OfPsumLossInsideTheBodyIsTheTransposeAsInJax) {
   EXPECT_TRUE(torch::allclose(f(x).stack(), 4 * 2 * x));  // N times the local gradient
 }
 
-TEST(PmapGradient, DoesNotDependOnUnrelatedNodesOfSomeDevices) {
-  const torch::Tensor x = draw({4, 2});
+TEST(PmapGradient, OfAGradientOfAGradientInsideTheBody) {
+  // The devices' losses are S v_i with S = sum of v_j^2, all told S V with V = sum of v_j. Its gradient is 2 v_k V + S, and
+  // the sum of that over k is 2 V^2 + N S, with gradient 4 V + 2 N v_k.
   const auto f = pmap(
       [](torch::Tensor t) {
-        torch::Tensor extra = t;
-        for (std::int64_t i = 0; i < 50 * lax::axis_index("i"); ++i) extra = extra.sin();
-        const torch::Tensor first = lax::psum(t.square(), "i");
-        const torch::Tensor second = lax::pmean(first * t, "i");
-        return second + 0 * extra;
+        const auto loss = [](const torch::Tensor& v) { return (lax::psum(v.square(), "i") * v).sum(); };
+        return grad([&](const torch::Tensor& v) { return grad(loss)(v).sum(); })(t);
       },
       {.axis_name = "i"});
-  const auto plain = [](const torch::Tensor& v) { return 4 * (v.square().sum(0) * v).mean(0).sum(); };
-  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& v) { return total(f(v)); })(x), grad(plain)(x)));
+  const torch::Tensor x = draw({4, 2});
+  EXPECT_TRUE(torch::allclose(f(x).stack(), 4 * x.sum(0) + 2 * 4 * x));
+  // And the third derivative, from outside.
+  EXPECT_TRUE(torch::allclose(grad([&](const torch::Tensor& v) { return total(f(v)); })(x), torch::full_like(x, 24)));
+}
+
+// Nodes of a graph over t, of which each device draws others. Their values are small, and count nothing.
+torch::Tensor unrelated(const torch::Tensor& t, std::mt19937& draw) {
+  std::vector<torch::Tensor> pool = {t};
+  for (auto nodes = draw() % 30; nodes > 0; --nodes) {
+    const torch::Tensor &a = pool[draw() % pool.size()], &b = pool[draw() % pool.size()];
+    pool.push_back(draw() % 3 == 0 ? a.sin() : draw() % 2 == 0 ? a.tanh() * b.cos() : (a + b) / 2);
+  }
+  return 0 * pool[draw() % pool.size()] + 0 * pool.back();
+}
+
+TEST(PmapGradient, DoesNotDependOnUnrelatedNodesOfSomeDevices) {
+  const torch::Tensor x = draw({4, 2}), direction = draw({4, 2});
+  const auto derivatives = [&](std::optional<unsigned> seed) {
+    const auto f = pmap(
+        [seed](torch::Tensor t) {
+          std::mt19937 own(16 * seed.value_or(0) + static_cast<unsigned>(lax::axis_index("i")));
+          const auto beside = [&](const torch::Tensor& v) {
+            return seed ? v + unrelated(t, own) + unrelated(v, own) : v;
+          };
+          const torch::Tensor first = lax::psum(beside(t.square()), "i");
+          const torch::Tensor second = lax::pmean(beside(t.pow(3) * first), "i");
+          const torch::Tensor third = lax::psum(beside(t.sin()), "i");
+          return beside(lax::all_gather(beside(second * third), "i").sum(0) * t);
+        },
+        {.axis_name = "i"});
+    const auto gradient = grad([&](const torch::Tensor& v) { return total(f(v)); });
+    const auto slope = [&](const torch::Tensor& v) { return (gradient(v) * direction).sum(); };
+    return std::pair(gradient(x), grad(slope)(x));
+  };
+  const auto [first, second] = derivatives(std::nullopt);
+  for (unsigned seed = 0; seed < 25; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto [g, h] = derivatives(seed);
+    EXPECT_TRUE(torch::allclose(g, first)) << g << first;
+    EXPECT_TRUE(torch::allclose(h, second)) << h << second;
+  }
 }
 
 TEST(PmapGradient, SecondOrderBesideIntegerResults) {
@@ -243,6 +308,28 @@ TEST(PmapGradient, SecondOrderWhereOnlySomeDevicesDifferentiate) {
   const auto slope = [&](const torch::Tensor& v) { return grad(loss)(v).sum(); };
   // d^2/dt^2 of t^6 is 30 t^4.
   EXPECT_TRUE(torch::allclose(grad(slope)(x), torch::tensor({0.0, 30.0 * 81}, torch::kDouble).reshape({2, 1})));
+}
+
+TEST(PmapGradient, SecondOrderFromAThreadThatHasRecordedLessThanTheForwardPass) {
+  // Of what is ready, autograd runs the latest first, by numbers that each thread counts for itself. Those that device 0
+  // gives to the first backward must be above those of its forward pass all the same.
+  const auto f = pmap(
+      [](torch::Tensor t) {
+        const torch::Tensor product = lax::psum(t.square(), "i") * lax::psum(t.pow(3), "i");
+        return product + lax::psum(t.sin(), "i").square();
+      },
+      {.axis_name = "i"});
+  const torch::Tensor x = draw({3, 2}).requires_grad_(), direction = draw({3, 2});
+  for (int i = 0; i < 1000; ++i) x.sin();
+  const torch::Tensor loss = total(f(x));
+  const auto second = [&] {
+    const torch::Tensor g = torch::autograd::grad({loss}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+    return torch::autograd::grad({(g * direction).sum()}, {x}, {}, /*retain_graph=*/true)[0];
+  };
+  const torch::Tensor expected = second();
+  torch::Tensor elsewhere;
+  std::thread([&] { elsewhere = second(); }).join();
+  EXPECT_TRUE(torch::allclose(elsewhere, expected)) << elsewhere << expected;
 }
 
 TEST(PmapGradient, ThroughAComplexSumThatIsChangedInPlace) {
@@ -287,9 +374,21 @@ TEST(PmapGradient, LeavesTheCallersTensorsAsTheyAreWhenABodyDifferentiatesByHand
   EXPECT_FALSE(p[0].requires_grad());
 }
 
-TEST(PmapGradient, FreesTheInputsOfAChainOfCallsAfterBackward) {
+TEST(PmapGradient, FreesTheInputsOfACallAfterBackward) {
   const auto f = pmap([](torch::Tensor t) { return t * 1.0; });
-  torch::Tensor x = draw({2, 1}).requires_grad_();
+  const torch::Tensor x = draw({2, 1}).requires_grad_();
+  torch::Tensor between = f(x).stack();
+  const c10::weak_intrusive_ptr<c10::TensorImpl> watched(between.getIntrusivePtr());
+  const torch::Tensor y = f(between).stack();
+  between = torch::Tensor();
+  EXPECT_FALSE(watched.expired());
+  y.sum().backward();
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(PmapGradient, OfALongChainOfCallsNeedsNoDeepStack) {
+  const auto f = pmap([](torch::Tensor t) { return t * 1.0; });
+  const torch::Tensor x = draw({2, 1}).requires_grad_();
   torch::Tensor y = x;
   for (int i = 0; i < 2000; ++i) y = f(y).stack();
   y.sum().backward();
@@ -305,6 +404,24 @@ TEST(PmapGradient, ResultsWithoutGradientsHaveNoGraph) {
   const auto inner =
       pmap([](torch::Tensor t) { return grad([](const torch::Tensor& v) { return v.square().sum(); })(t); });
   EXPECT_FALSE(inner(draw({2}).requires_grad_())[0].requires_grad());
+}
+
+TEST(PmapGradient, AuxiliaryResultsThatAreShardedKeepNoGraph) {
+  const auto f = pmap([](torch::Tensor t) { return t.square(); });
+  const auto loss = [&](const torch::Tensor& v) {
+    const auto out = f(v);
+    return std::pair(out.stack().sum(), std::tuple(out, 2 * v, out));
+  };
+  const torch::Tensor x = draw({3, 2});
+  const auto [value, g] = value_and_grad(loss)(x);
+  const auto& [out, twice, again] = value.second;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(torch::equal(out[i], x[i].square()));
+    EXPECT_FALSE(out[i].requires_grad());
+    EXPECT_FALSE(again[i].requires_grad());
+  }
+  EXPECT_FALSE(twice.requires_grad());
+  EXPECT_TRUE(torch::allclose(g, 2 * x));
 }
 
 TEST(PmapGradient, SecondBackwardThroughAFreedGraphSaysSo) {

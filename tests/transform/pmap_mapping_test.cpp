@@ -1,7 +1,9 @@
 // How arguments reach bodies and results come back.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <cmath>
 #include <functional>
 #include <thread>
 
@@ -10,10 +12,15 @@
 #include "support/threads.h"
 
 namespace brigade {
-namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+// What no tree can look into.
+struct Schedule {
+  std::function<double(int step)> rate;
+};
+template <>
+inline constexpr bool tree::is_static<Schedule> = true;
+
+namespace {
 
 torch::Tensor rows(std::int64_t n, std::int64_t m) { return torch::arange(n * m, torch::kFloat).reshape({n, m}); }
 
@@ -48,6 +55,36 @@ TEST(Pmap, TakesTreesWithATreePrefixOfAxes) {
         (batch.x[i].sum() + batch.extra[0].select(1, i).sum() + batch.extra[1].select(1, i).sum()).item<float>();
     EXPECT_EQ(out[i].item<float>(), expected);
   }
+}
+
+TEST(Pmap, StacksAlongATreePrefixOfOutAxes) {
+  struct Out {
+    torch::Tensor each, same;
+  };
+  const auto f = pmap(
+      [](torch::Tensor t) {
+        return std::tuple(Out{t, lax::psum(t, "i")}, std::vector{t + 1, t + 2},
+                          std::map<std::string, int>{{"seven", 7}});
+      },
+      {.axis_name = "i", .out_axes = {{1, none}, -1, none}});
+  const torch::Tensor x = rows(3, 2);
+  const auto [out, list, numbers] = f(x).stack();
+  EXPECT_TRUE(torch::equal(out.each, x.t()));
+  EXPECT_TRUE(torch::equal(out.same, x.sum(0)));
+  EXPECT_TRUE(torch::equal(list[0], x.t() + 1));
+  EXPECT_TRUE(torch::equal(list[1], x.t() + 2));
+  EXPECT_EQ(numbers.at("seven"), 7);
+}
+
+TEST(Pmap, CarriesAlongWhatTheUserSaysIsStatic) {
+  const Schedule halving{[](int step) { return std::ldexp(1.0, -step); }};
+  const auto f = pmap([](torch::Tensor x, std::pair<int, Schedule> at) {
+    return std::pair(x * at.second.rate(at.first), std::move(at.second));
+  });
+  const auto out = f(rows(3, 1), std::pair(2, halving));
+  EXPECT_EQ(out[2].first.item<float>(), 0.5F);
+  EXPECT_EQ(out[1].second.rate(1), 0.5);
+  EXPECT_EQ(out.stack().first.sizes(), torch::IntArrayRef({3, 1}));
 }
 
 TEST(Pmap, PassesWhatIsNoTensorToEveryDevice) {
@@ -111,6 +148,46 @@ TEST(Pmap, RunsInReverseOnReversedDevices) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fed[i].data_ptr(), values[i].data_ptr());
 }
 
+TEST(Pmap, RunsAMeshOnTheNamedDevicesInTheirOrder) {
+  const auto d = [](int i) { return devices()[static_cast<std::size_t>(i)]; };
+  const auto who = [] { return std::hash<std::thread::id>()(std::this_thread::get_id()); };
+  const auto own = pmap([&](torch::Tensor) { return who(); })(rows(4, 1));
+  const auto f = pmap(
+      [&](torch::Tensor x) {
+        return std::tuple(lax::axis_index("host"), lax::axis_index("device"), lax::psum(x, "device"), who());
+      },
+      {.mesh = Mesh{{"host", 2}, {"device", 2}}, .devices = {{d(3), d(1), d(0), d(2)}}});
+  const auto out = f(torch::tensor({1, 20, 300, 4000}));
+  const std::array<int, 4> order = {3, 1, 0, 2};
+  for (int position = 0; position < 4; ++position) {
+    const auto& [host, device, sum, thread] = out[position];
+    EXPECT_EQ(host, position / 2);
+    EXPECT_EQ(device, position % 2);
+    EXPECT_EQ(sum.item<int>(), position < 2 ? 21 : 4300);
+    EXPECT_EQ(thread, own[order[static_cast<std::size_t>(position)]]);
+  }
+}
+
+TEST(Pmap, GivesEveryDeviceNormalsOfItsOwnFromOneKeySplit) {
+  const random::Key key = random::key(7);
+  const auto draws =
+      pmap([](random::Key own) { return random::normal(own, {4}); })(Sharded<random::Key>(random::split(key, 9)));
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_TRUE(torch::equal(draws[i], random::normal(random::split_at(key, static_cast<std::uint64_t>(i)), {4})));
+    for (int j = 0; j < i; ++j) EXPECT_FALSE((draws[i] == draws[j]).any().item<bool>());
+  }
+}
+
+TEST(Pmap, TakesAndReturnsBools) {
+  const auto is_even = pmap([](torch::Tensor) { return lax::axis_index("i") % 2 == 0; }, {.axis_name = "i"});
+  const Sharded<bool> even = is_even(rows(4, 1));
+  const auto odd = pmap([](bool value) { return !value; })(even);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(even[i], i % 2 == 0);
+    EXPECT_EQ(odd[i], i % 2 == 1);
+  }
+}
+
 TEST(Pmap, TakesItsSizeFromAxisSizeWhenNothingIsMapped) {
   const auto out = pmap([](int seven) { return seven + lax::axis_index("i"); }, {.axis_name = "i", .axis_size = 5})(7);
   ASSERT_EQ(out.size(), 5);
@@ -121,21 +198,6 @@ TEST(Pmap, RunsBodiesThatReturnNothing) {
   std::atomic<int> calls{0};
   pmap([&](torch::Tensor) { ++calls; })(rows(6, 1));
   EXPECT_EQ(calls, 6);
-}
-
-TEST(Pmap, ConsumesWhatIsMovedInOnlyWhenTheCallSucceeds) {
-  const auto f = pmap([](torch::Tensor t, bool fail) {
-    if (fail) throw std::runtime_error("no");
-    return t + 1;
-  });
-  Sharded<torch::Tensor> x = replicate(torch::zeros({2}));
-  EXPECT_THROW(f(std::move(x), true), std::runtime_error);
-  EXPECT_EQ(x[0].sum().item<float>(), 0);  // NOLINT(bugprone-use-after-move): kept, as the call failed
-  Sharded<torch::Tensor> y = f(std::move(x), false);
-  EXPECT_EQ(y[8].sum().item<float>(), 2);
-  EXPECT_THAT([&] { x[0]; }, ThrowsMessage<InvalidArgument>(HasSubstr("pmap_mapping_test.cpp")));
-  y = f(std::move(y), false);  // the usual way to write it
-  EXPECT_EQ(y[0].sum().item<float>(), 4);
 }
 
 TEST(Pmap, TakesWhatABodyReturnsByReference) {

@@ -90,13 +90,16 @@ TEST(Ownership, WhatABodyMakesItMayChange) {
 TEST(Ownership, OthersMayWriteIntoTheSameMemoryMeanwhile) {
   // Two halves of one buffer: one is read by bodies, into the other the next batch is loaded.
   const torch::Tensor buffer = torch::zeros({2, 4, 3});
-  const torch::Tensor next = buffer[1];
-  const auto f = pmap([&](torch::Tensor x) {
-    torch::Tensor own = next;
-    own.add_(1);
-    return x + 1;
-  });
+  torch::Tensor next = buffer[1];
+  const auto f = pmap(
+      [&](torch::Tensor x) {
+        if (lax::axis_index("i") == 1) torch::Tensor(next).fill_(7);
+        lax::psum(x, "i");
+        return x + 1;
+      },
+      {.axis_name = "i"});
   EXPECT_TRUE(torch::equal(f(buffer[0]).stack(), torch::ones({4, 3})));
+  EXPECT_TRUE(torch::equal(next, torch::full({4, 3}, 7.0F)));
 }
 
 TEST(Ownership, AVariableOfARecordedCallIsTheCallersToo) {
@@ -287,6 +290,61 @@ TEST(Ownership, WhatAFailedCallHadWrittenIntoIsLostAndSaysSo) {
                                                    HasSubstr("argument 0 of the pmap at pmap_ownership_test.cpp:"))));
   EXPECT_TRUE(torch::equal(x, torch::ones({2, 3})));
   // NOLINTEND(bugprone-use-after-move)
+}
+
+// After one step in place, so that the caller's versions are not 0.
+Sharded<Params> updated_params(std::int64_t n) {
+  return pmap([](Params p) {
+    p.w.add_(1);
+    p.b.add_(1);
+    return p;
+  })(params_of(n));
+}
+
+TEST(Ownership, WhatAFailedCallThatRecordsHadWrittenIntoIsLostToo) {
+  const auto loses = [](auto write) {
+    const auto f = pmap(
+        [=](torch::Tensor w, torch::Tensor x) {
+          write(std::move(w));
+          if (lax::axis_index("i") == 1) throw std::runtime_error("no");
+          return x * 2;
+        },
+        {.axis_name = "i"});
+    Sharded<torch::Tensor> w = pmap([](torch::Tensor t) { return t.clone().add_(1); })(torch::zeros({2, 3}));
+    EXPECT_THROW(f(std::move(w), torch::ones({2, 3}).requires_grad_()), std::runtime_error);
+    EXPECT_THAT([&] { w[0]; },  // NOLINT(bugprone-use-after-move): that is what is tested
+                ThrowsMessage<InvalidArgument>(HasSubstr("this value is lost")));
+  };
+  loses([](torch::Tensor w) { w.add_(1); });
+  loses([](torch::Tensor w) { lax::psum(std::move(w), "i"); });
+}
+
+TEST(Ownership, AFailedCallThatRecordsAndOnlyReadsConsumesNothing) {
+  const auto f = pmap(
+      [](Params p, torch::Tensor x) {
+        if (lax::axis_index("i") == 1) throw std::runtime_error("no");
+        return x * p.w;
+      },
+      {.axis_name = "i"});
+  Sharded<Params> all = updated_params(2);
+  EXPECT_THROW(f(std::move(all), torch::ones({2, 3}).requires_grad_()), std::runtime_error);
+  EXPECT_TRUE(
+      torch::equal(all[1].w, torch::full({3}, 2.0)));  // NOLINT(bugprone-use-after-move): that is what is tested
+}
+
+TEST(Ownership, WhatIsDonatedToACallThatRecordsMayBeUpdatedAndDifferentiatedThrough) {
+  const auto f = pmap([](Params p, torch::Tensor x) {
+    p.w.add_(1);
+    return std::pair((p.w * x).square(), p.w);
+  });
+  Sharded<Params> all = updated_params(2);
+  const std::vector<void*> before = pointers_to_w(all);
+  const torch::Tensor x = torch::tensor({{1.0F, 2.0F, 3.0F}, {4.0F, 5.0F, 6.0F}}).requires_grad_();
+  const auto out = f(std::move(all), x);
+  // w is 0 + 2 on device 0 and 1 + 2 on device 1.
+  (out[0].first.sum() + out[1].first.sum()).backward();
+  EXPECT_TRUE(torch::equal(x.grad(), 2 * x.detach() * torch::tensor({{4.0F}, {9.0F}})));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(out[i].second.data_ptr(), before[static_cast<std::size_t>(i)]);
 }
 
 TEST(Ownership, WhatAReductionReusedBeforeTheCallFailedIsLost) {

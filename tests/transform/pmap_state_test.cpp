@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cfenv>
 #include <future>
 #include <iomanip>
+#include <iostream>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -58,7 +60,23 @@ TEST(PmapState, InferenceModeOfTheCallerReachesTheDevices) {
   EXPECT_EQ(on_all(made_here), kNowhere);
   const c10::InferenceMode on;
   EXPECT_EQ(on_all(made_here), kEverywhere);
-  // Ordinary arguments stay what they are, and writes into them are noticed.
+}
+
+TEST(PmapState, WritesIntoOrdinaryArgumentsAreNoticedInInferenceModeToo) {
+  const torch::Tensor split = rows(9), whole = torch::zeros({2});
+  const Sharded<torch::Tensor> own = replicate(whole);
+  const c10::InferenceMode on;
+  const auto f = pmap(
+      [](torch::Tensor x, torch::Tensor y, torch::Tensor z, int number) {
+        (number == 0 ? x : number == 1 ? y : z).add_(1);
+        return x + y + z;
+      },
+      {.in_axes = {0, none, 0, 0}});
+  for (int number = 0; number < 3; ++number) {
+    EXPECT_THAT([&] { f(split, whole, own, number); },
+                ThrowsMessage<InvalidArgument>(
+                    AllOf(HasSubstr("wrote in place"), HasSubstr("argument [" + std::to_string(number) + "]"))));
+  }
   EXPECT_TRUE(torch::equal(pmap([](torch::Tensor x) { return x + 1; })(rows(9)).stack(), rows(9) + 1));
 }
 
@@ -205,6 +223,23 @@ TEST(PmapState, BodiesMayUseStreamsAndAllocate) {
   EXPECT_EQ(out[8], "device 8: 2.67, 1000");
 }
 
+TEST(PmapState, BodiesMayWriteIntoOneStream) {
+  testing::internal::CaptureStdout();
+  pmap(
+      [](torch::Tensor) {
+        const std::string line = std::string(20, static_cast<char>('a' + lax::axis_index("i"))) + '\n';
+        for (int i = 0; i < 50; ++i) std::cout << line;
+      },
+      {.axis_name = "i"})(rows(9));
+  std::istringstream lines(testing::internal::GetCapturedStdout());
+  std::array<int, 9> count{};
+  for (std::string line; std::getline(lines, line);) {
+    ASSERT_EQ(line, std::string(20, line[0]));
+    ++count.at(static_cast<std::size_t>(line[0] - 'a'));
+  }
+  for (const int own : count) EXPECT_EQ(own, 50);
+}
+
 struct Counted {
   Counted() { ++made; }
   static inline std::atomic<int> made{0};
@@ -232,6 +267,17 @@ TEST(PmapState, ThreadLocalsBelongToTheDeviceAndStayFromCallToCall) {
     const auto out = f(rows(9));
     EXPECT_EQ(std::vector<int>(out.begin(), out.end()), std::vector<int>(9, call));
   }
+  // Nobody else's writes are seen, though all have written by then.
+  const auto g = pmap(
+      [](torch::Tensor x) {
+        thread_local std::int64_t own = -1;
+        own = lax::axis_index("i");
+        lax::psum(x, "i");
+        return own;
+      },
+      {.axis_name = "i"});
+  const auto out = g(rows(9));
+  for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(out[i], i);
 }
 
 TEST(PmapState, BodiesMayUseThreadsOfTheirOwnAndOfLibraries) {

@@ -62,6 +62,30 @@ TEST(PmapThreads, BackwardPassesFromSeveralThreadsTakeTurnsToo) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(PmapThreads, TwoBackwardPassesThroughOneCallAtOnce) {
+  const auto f = pmap([](torch::Tensor x) { return lax::psum(x.square(), "i"); }, {.axis_name = "i"});
+  for (int round = 0; round < 50; ++round) {
+    const torch::Tensor x = torch::ones({4, 2}).requires_grad_();
+    const auto out = f(x);
+    // The first to end frees the graph, so that the other may find nothing, and says so.
+    std::atomic<int> done{0};
+    std::vector<std::thread> users;
+    for (int user = 0; user < 2; ++user) {
+      users.emplace_back([&, user] {
+        try {
+          out[user].sum().backward();
+          ++done;
+        } catch (const Error& error) {
+          EXPECT_THAT(error.what(), HasSubstr("a second time"));
+        }
+      });
+    }
+    for (auto& user : users) user.join();
+    EXPECT_GE(done, 1);
+    EXPECT_TRUE(torch::equal(x.grad(), torch::full({4, 2}, 2.0F * static_cast<float>(done))));
+  }
+}
+
 TEST(PmapThreads, InsideABodyAPmapIsRefusedWithAdvice) {
   const auto inner = pmap([](torch::Tensor x) { return x; }, {.axis_name = "inner"});
   const auto outer = pmap([&](torch::Tensor x) { return inner(x)[0]; }, {.axis_name = "outer"});

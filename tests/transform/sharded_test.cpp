@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "support/nine_devices.h"
 
 namespace brigade {
@@ -142,6 +145,44 @@ TEST(Sharded, ChecksPositionsAndSaysWhoTookADonatedValue) {
   EXPECT_THAT([&] { s[0]; },
               ThrowsMessage<InvalidArgument>(HasSubstr("passed with std::move as argument 3 of the pmap at "
                                                        "sharded_test.cpp:")));
+}
+
+TEST(Sharded, OfBoolsRefersToItsOwnValues) {
+  const Sharded<bool> s({true, false});
+  const bool& first = s[0];
+  const bool& second = s[1];
+  EXPECT_NE(&first, &second);
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(second);
+  const Sharded<bool> same = replicate(true);
+  EXPECT_EQ(&same.unreplicate(), &same[0]);
+  EXPECT_TRUE(same.stack());
+  EXPECT_FALSE(std::get<1>(unzip(Sharded<std::pair<int, bool>>({{1, true}, {2, false}})))[1]);
+}
+
+TEST(Sharded, HoldsUndefinedTensorsAsWhatTheyAre) {
+  const Sharded<Params> s({{torch::ones({2}), {}}, {torch::ones({2}), {}}});
+  EXPECT_FALSE(s.stack().b.defined());
+  EXPECT_EQ(s.stack().w.sizes(), torch::IntArrayRef({2, 2}));
+  EXPECT_FALSE(s.unreplicate().b.defined());
+  const Sharded<Params> other({{torch::ones({2}), {}}, {torch::ones({2}), torch::ones({1})}});
+  EXPECT_THAT([&] { other.unreplicate(); },
+              ThrowsMessage<ShapeError>(AllOf(HasSubstr("an undefined tensor"), HasSubstr("argument b"))));
+}
+
+TEST(Sharded, ShowsNumbersThatDifferWithEnoughDigits) {
+  const Sharded<double> close({0.1, std::nextafter(0.1, 1.0)});
+  EXPECT_THAT([&] { close.unreplicate(); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("position 0 holds 0.10000000000000001 and position 1 holds 0.10000000000000002")));
+  EXPECT_THROW(Sharded<float>({0.0F, -0.0F}).unreplicate(), InvalidArgument);
+  EXPECT_NO_THROW(Sharded<double>({NAN, NAN}).unreplicate());
+  // Its padding is no part of a number.
+  std::vector<long double> padded(2);
+  std::memset(padded.data(), 0xff, sizeof(long double));
+  padded[0] = padded[1] = 1.5L;
+  EXPECT_NO_THROW(Sharded<long double>(padded).unreplicate());
+  EXPECT_THROW(Sharded<long double>({1.5L, std::nextafter(1.5L, 2.0L)}).unreplicate(), InvalidArgument);
 }
 
 TEST(Sharded, UnzipsTuplesAndPairs) {

@@ -18,6 +18,7 @@ using Site = std::source_location;
 
 // Groups of ranks on the named axis, such as {{0, 2}, {1, 3}}: the collective runs in each of them by itself, with ranks
 // and sums in the order in which the group lists its members. Every rank stands in exactly one. Empty: all together.
+// What a list of members needs is made at its first use and kept as long as the axis: name few different ones.
 using AxisIndexGroups = std::vector<std::vector<int>>;
 
 // For collectives that take no other options.

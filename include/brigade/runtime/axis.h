@@ -50,8 +50,8 @@ class Axis : public std::enable_shared_from_this<Axis> {
   int size() const noexcept { return static_cast<int>(devices_.size()); }
 
   // Runs body(i) for each position i, on that position's device, all at once; returns when all have left. Launches that
-  // share a device take turns. The caller's thread-local state reaches the devices: grad mode, inference mode, autocast
-  // (without its cache), rounding; what a body leaves changed of it is put back.
+  // share a device take turns. The caller's grad mode, inference mode, autocast (without its cache) and rounding reach the
+  // devices; those that a body leaves changed are put back.
   //
   // When bodies throw, the others are released from their collectives, and the first exception in time that is not such
   // a release is rethrown, unchanged, once every device has left; last_failure() and the log have the rest. The axis is

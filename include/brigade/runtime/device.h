@@ -31,8 +31,10 @@ std::vector<Device> cuda_devices();
 std::int64_t device_count();
 std::int64_t local_device_count();
 
+inline constexpr int kMaximumCpuDevices = 1024;
+
 // Chooses the number of CPU devices, before first use. It overrides BRIGADE_CPU_DEVICES, and may exceed the cores.
-// Throws InvalidArgument when count is not from 1 to 1024, or when the devices exist already in another number.
+// Throws InvalidArgument when count is not from 1 to kMaximumCpuDevices, or when the devices exist already in another number.
 void set_cpu_devices(int count);
 
 // Threads that one operator may use inside a device: cores / devices, at least 1, or BRIGADE_INTRA_OP_THREADS. The BLAS

@@ -29,9 +29,6 @@ class Axes {
   // Throws TreeError, with the place such as `in_axes[0].w1`, when this is no prefix of the tree that the path is in.
   std::optional<int> at(const tree::Path& path, std::string_view name, std::source_location site) const;
 
-  // Whether everything at and below `path` has axis 0, as by default.
-  bool is_default_at(const tree::Path& path) const noexcept;
-
   // What holds for child `index`; itself where one choice holds for everything below.
   Axes child(std::size_t index) const { return is_leaf_ || index >= children_.size() ? *this : children_[index]; }
 

@@ -16,8 +16,7 @@
 
 namespace brigade::detail {
 
-// The devices of a pmap, by the number of them that a call needs. Shared by its copies and by the graphs of its
-// results.
+// The devices of a pmap, by the number of them that a call needs. Shared by its copies.
 class AxisCache {
  public:
   // With a mesh, `name` is that of the mesh and every size its size.

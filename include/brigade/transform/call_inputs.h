@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "brigade/transform/input.h"
@@ -39,10 +40,14 @@ class CallInputs {
  private:
   // What tells whether a tensor was written into, also when the body has let go of it.
   struct Mark {
+    explicit Mark(c10::VariableVersion of) : versions(std::move(of)), first(current()) {}
+
+    // An inference tensor counts no versions.
+    std::uint32_t current() const { return versions.enabled() ? versions.current_version() : 0; }
+    bool moved() const { return current() != first; }
+
     c10::VariableVersion versions;
     std::uint32_t first;
-
-    bool moved() const { return versions.enabled() && versions.current_version() != first; }
   };
 
   struct alignas(64) Taken {

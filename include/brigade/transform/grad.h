@@ -5,7 +5,8 @@
 //
 // The function returns a scalar floating tensor, or a pair of one and anything else (auxiliary results, passed through
 // as part of the value and without gradient). Only the first argument is differentiated; numbers in it are constants,
-// whose entry in the gradient is 0. Derivatives nest: grad(grad(f)), and grad of a function that calls pmap.
+// whose entry in the gradient is 0. Of a complex tensor it is libtorch's gradient, the conjugate of JAX's: a step against
+// it descends. Derivatives nest: grad(grad(f)), and grad of a function that calls pmap.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -103,7 +104,7 @@ void zero_numbers(T& gradients) {
 
 // The loss in the value of a function to differentiate.
 template <class Value>
-const at::Tensor& loss_of(const Value& value) {
+at::Tensor& loss_of(Value& value) {
   if constexpr (is_loss_with_aux<Value>) {
     return value.first;
   } else {
@@ -114,13 +115,51 @@ const at::Tensor& loss_of(const Value& value) {
 // Whoever does not differentiate outside gets values without a graph.
 template <class T>
 T without_graph(T value) {
-  if constexpr (is_loss_with_aux<T>) {
-    return {without_graph(std::move(value.first)), without_graph(std::move(value.second))};
-  } else if constexpr (tree::Tree<T>) {
+  if constexpr (tree::Tree<T>) {
     return tree::map([](const at::Tensor& t) { return t.defined() ? t.detach() : t; }, value);
+  } else if constexpr (is_sharded<T>) {
+    typename T::Values values;
+    for (const auto& own : value) values.push_back(without_graph(own));
+    return T(std::move(values), value.out_axes());
+  } else if constexpr (tree::TupleNode<T>) {
+    return std::apply([](auto&... parts) { return T{without_graph(std::move(parts))...}; }, value);
   } else {
     return value;
   }
+}
+
+// How gradients come about without a reduction.
+struct PlainGradients {
+  const Variables& variables;
+
+  // What the function gets in place of the argument's tensors.
+  const std::vector<at::Tensor>& inputs() const { return variables.tensors; }
+
+  std::vector<at::Tensor> of(const at::Tensor& loss) const { return differentiate(loss, variables); }
+};
+
+// value_and_grad, by what start(variables) returns, in the manner of PlainGradients; its of() may replace the loss.
+template <class F, class Start>
+auto value_and_grad_by(F f, Start start) {
+  return [f = std::move(f), start = std::move(start)]<class T, class... Rest>(const T& at, const Rest&... rest) {
+    static_assert(tree::Tree<T>, "the first argument, which is differentiated, must be a tree");
+    using Value = std::remove_cvref_t<std::invoke_result_t<const F&, const T&, const Rest&...>>;
+    static_assert(is_differentiable_value<Value>,
+                  "a function to differentiate returns a tensor, or a std::pair of a tensor and auxiliary results");
+
+    const bool outside = at::GradMode::is_enabled();
+    const at::AutoGradMode recording(true);
+    const Variables variables = make_variables(
+        tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, outside, (requires_grad(rest) || ...));
+    const auto gradients = start(variables);
+    const DifferentiationDepth deeper(differentiation_depth() + 1);
+    Value value = std::invoke(f, tree::unflatten(at, gradients.inputs()), rest...);
+
+    T grads = tree::unflatten(at, gradients.of(loss_of(value)));
+    zero_numbers(grads);
+    if (!variables.create_graph) value = without_graph(std::move(value));
+    return std::pair<Value, T>(std::move(value), std::move(grads));
+  };
 }
 
 }  // namespace detail
@@ -128,25 +167,8 @@ T without_graph(T value) {
 // See the head of this file. Returns a callable (tree, rest...) -> std::pair<value, gradients>.
 template <class F>
 auto value_and_grad(F f) {
-  return [f = std::move(f)]<class T, class... Rest>(const T& at, const Rest&... rest) {
-    static_assert(tree::Tree<T>, "the first argument, which is differentiated, must be a tree");
-    using Value = std::remove_cvref_t<std::invoke_result_t<const F&, const T&, const Rest&...>>;
-    static_assert(detail::is_differentiable_value<Value>,
-                  "a function to differentiate returns a tensor, or a std::pair of a tensor and auxiliary results");
-
-    const bool outside = at::GradMode::is_enabled();
-    const at::AutoGradMode recording(true);
-    const detail::Variables variables = detail::make_variables(
-        tree::flatten(at), [&](std::size_t i) { return tree::paths(at)[i]; }, outside,
-        (detail::requires_grad(rest) || ...));
-    const detail::DifferentiationDepth deeper(detail::differentiation_depth() + 1);
-    Value value = std::invoke(f, tree::unflatten(at, variables.tensors), rest...);
-
-    T grads = tree::unflatten(at, detail::differentiate(detail::loss_of(value), variables));
-    detail::zero_numbers(grads);
-    if (!variables.create_graph) value = detail::without_graph(std::move(value));
-    return std::pair<Value, T>(std::move(value), std::move(grads));
-  };
+  return detail::value_and_grad_by(
+      std::move(f), [](const detail::Variables& variables) { return detail::PlainGradients{variables}; });
 }
 
 // See the head of this file. Returns a callable (tree, rest...) -> gradients.

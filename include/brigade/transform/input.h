@@ -20,7 +20,7 @@ class Input {
   void give_up();
 
   // The call's results are differentiable. Called before any device runs.
-  void record();
+  void record() noexcept { recorded_ = true; }
 
   bool given_up() const noexcept { return given_up_; }
   bool owned() const noexcept { return owned_; }
@@ -32,12 +32,10 @@ class Input {
   // the caller's graph. Where the body owns a tensor that is not split, this is the only handle to its storage, as far
   // as the body can tell; the argument keeps the memory for a call that fails.
   //
-  // Its version starts at 0, apart from the caller's, so that what others write into the same memory meanwhile is not
-  // taken for the body's. Only when recorded it is the caller's, as autograd needs it to notice later writes.
+  // It counts its versions apart from the caller's, so that what others write into the same memory meanwhile is not taken
+  // for the body's. Only when recorded, and not the body's alone, it shares the caller's count, as autograd needs that to
+  // notice later writes.
   at::Tensor at(int position) const;
-
-  // The version of at(position) before the body writes into it.
-  std::uint32_t version(int position) const { return recorded_.empty() ? 0 : recorded_[number_of(position)]; }
 
   // The tensors that gradients go back to: one, or one per device.
   const std::vector<at::Tensor>& tensors() const noexcept { return tensors_; }
@@ -57,9 +55,9 @@ class Input {
   }
 
   std::vector<at::Tensor> tensors_;
-  std::vector<std::uint32_t> recorded_;  // versions of tensors_ when record() was called; empty otherwise
-  std::int64_t dim_;                     // of kSplit
+  std::int64_t dim_;  // of kSplit
   Kind kind_;
+  bool recorded_ = false;
   bool given_up_ = false;
   bool owned_ = false;
 };

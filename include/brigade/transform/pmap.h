@@ -9,7 +9,8 @@
 //   Sharded<T>                         each device gets its own value, with no copy.
 //   trees without tensors              numbers, strings, enums, configuration: the same on every device.
 // Anything else is captured by the body, or made a static value of trees (tree::is_static).
-// Result: Sharded<R> for a body that returns the tree R, nothing for a body that returns void.
+// Result: Sharded<R> for a body that returns the tree R, nothing for a body that returns void. A body that returns its
+// argument, or a view of it, returns the caller's memory.
 //
 // The number of devices N is options.axis_size, or the size of options.mesh, else the number of options.devices, else the
 // size along the mapped axes.
@@ -18,9 +19,11 @@
 // each tensor of a Sharded that nobody else holds, so it may update it in place, and collectives may reuse its memory;
 // slices of a tensor that nobody else holds may be written into, too. Reading a consumed Sharded throws and says which
 // argument of which pmap took it; a consumed tensor is undefined. A call that throws consumes nothing, but for what a body
-// had already written into: that reads as lost. Writing in place into any other argument is an error, as all who hold it
-// would see it (noticed by the tensor's version; what changes memory behind libtorch's back, or inference tensors, is
-// not).
+// had already written into: that reads as lost.
+//
+// Writing in place into any other argument is an error, as all who hold it would see it. It is noticed by the tensor's
+// version when the body returns, so not when the body throws first, nor in inference tensors, in tensors that the body
+// captured, or behind libtorch's back.
 //
 // Throws ShapeError when sizes along mapped axes disagree (every argument is listed with its shape), or a rank is too low
 // for its axis; InvalidArgument when there is no mapped argument and no other N, when N exceeds the devices, when
@@ -28,7 +31,8 @@
 // into an argument that it does not own, when backward needs an argument that is an inference tensor, and when a result
 // depends on a tensor that requires grad and is no argument (captured, or made in the body: detach what is only to be looked
 // at); TreeError when in_axes or out_axes are no prefix of the arguments or results, or the devices' results differ in
-// structure; AxisError when called inside a body. When a body throws, its exception reaches the caller unchanged, after
+// structure; AxisError when called inside a body; CollectiveMismatch and DeadlineExceeded as collectives do
+// (lax/collectives.h). When a body throws, its exception reaches the caller unchanged, after
 // the other devices were released from their collectives and have left; last_failure() tells the rest, and the next call
 // works.
 //
@@ -36,7 +40,9 @@
 // pmap: its devices are taken. Both then wait, and a warning says so.
 //
 // Grad mode, inference mode and autocast are the caller's (its cache of casts is off in bodies). Gradients flow through:
-// when an argument requires grad, so do the results that depend on it, to any order.
+// when an argument requires grad, so do the results that depend on it, to any order. The gradient of a tensor that is split
+// is those of the devices, stacked; of one that is passed whole their sum, in the tree order of psum; of a Sharded each
+// device's own.
 #pragma once
 
 #include <c10/util/Exception.h>

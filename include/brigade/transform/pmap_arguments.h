@@ -207,10 +207,10 @@ template <class... Args>
 template <class T>
 void PmapArguments<Args...>::add_inputs(const tree::Path& path, const Sharded<T>& sharded,
                                         std::vector<Input>& inputs) const {
-  if (!options_.in_axes.is_default_at(path)) {
+  if (axis_of(path) != 0) {
     throw TreeError("a Sharded argument is mapped as it is: leave its in_axes at 0", context(path));
   }
-  const std::vector<T>& values = sharded.values();
+  const auto& values = sharded.values();
   std::vector<std::vector<at::Tensor>> columns;
   tree::Path inside = path;
   for (const T& own : values) {
@@ -260,7 +260,7 @@ std::int64_t PmapArguments<Args...>::device_count() const {
         {.axis = options_.axis_name, .site = site_});
   }
   std::optional<std::int64_t> expected;
-  std::string_view from;
+  std::optional<std::string_view> from;
   if (options_.axis_size) {
     expected = options_.axis_size;
     from = options_.mesh ? "the size of the mesh" : "axis_size";
@@ -280,24 +280,22 @@ std::int64_t PmapArguments<Args...>::device_count() const {
   visit_tensors([&](const tree::Path& path, const auto& value, auto) {
     const auto size = size_of(path, value);
     if (!size) return;
-    if (!expected) {
-      expected = size;
-      from = "as the first of them";
-    }
+    if (!expected) expected = size;
     agree = agree && *size == *expected;
   });
   if (!agree) {
     std::vector<SizeClaim> claims;
     visit_tensors([&](const tree::Path& path, const auto& value, auto) {
-      std::string shape;
+      SizeClaim& claim = claims.emplace_back(SizeClaim{.argument = path.text(), .size = size_of(path, value)});
       if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
-        shape = "shape " + c10::str(value.sizes());
+        claim.shape = "shape " + c10::str(value.sizes());
+        if (axis_of(path) == 0) claim.kind = SizeClaim::Kind::kRows;
       } else {
-        shape = "a Sharded over " + std::to_string(value.size()) + " devices";
+        claim.shape = "a Sharded over " + std::to_string(value.size()) + " devices";
+        claim.kind = SizeClaim::Kind::kSharded;
       }
-      claims.push_back({.argument = path.text(), .shape = shape, .size = size_of(path, value)});
     });
-    throw_sizes_disagree(*expected, std::string(from), claims, options_.axis_name, site_);
+    throw_sizes_disagree(*expected, from, claims, options_.axis_name, site_);
   }
   if (!expected) {
     throw InvalidArgument(

@@ -8,6 +8,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "brigade/base/error.h"
@@ -17,16 +18,20 @@ namespace brigade::detail {
 
 // What one argument says about the number of devices, for the message when they disagree.
 struct SizeClaim {
-  std::string argument;              // path, such as `[0].w1`
-  std::string shape;                 // "[4, 3]", or "Sharded over 4 devices"
-  std::optional<std::int64_t> size;  // along its mapped axis; nullopt when it is not mapped
+  enum class Kind : std::uint8_t { kRows, kOther, kSharded };  // kRows: a tensor that is mapped on axis 0
+
+  std::string argument = {};              // path, such as `[0].w1`
+  std::string shape = {};                 // "shape [4, 3]", or "a Sharded over 4 devices"
+  std::optional<std::int64_t> size = {};  // along its mapped axis; nullopt when it is not mapped
+  Kind kind = Kind::kOther;
 };
 
 // Checks that the dimension exists and returns it counted from the front. Throws ShapeError with the context.
 std::int64_t mapped_dim(const at::Tensor& tensor, int axis, c10::function_ref<ErrorContext()> context);
 
-// ShapeError for arguments whose sizes along their mapped axes are not all `expected`, listing every one.
-[[noreturn]] void throw_sizes_disagree(std::int64_t expected, const std::string& expected_from,
+// ShapeError for arguments whose sizes along their mapped axes are not all `expected`, listing every one. `expected_from`
+// is the option that says so; without one, it is the size of the first.
+[[noreturn]] void throw_sizes_disagree(std::int64_t expected, std::optional<std::string_view> expected_from,
                                        const std::vector<SizeClaim>& claims, const std::string& axis,
                                        std::source_location site);
 

@@ -11,6 +11,7 @@
 #include "brigade/base/error.h"
 #include "brigade/transform/call_inputs.h"
 #include "brigade/transform/pmap_options.h"
+#include "brigade/transform/sharded.h"
 #include "brigade/transform/spmd_graph.h"
 #include "brigade/tree/tree.h"
 
@@ -21,8 +22,8 @@ template <class Result>
 void check_result(int position, const Result& first, const Result& own, const PmapOptions& options,
                   std::source_location site) {
   const auto check_leaf = [&](const tree::Path& path, const auto& a, const auto& b) {
+    if (position == 0) options.out_axes.at(path, "out_axes", site);
     if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(a)>>) {
-      if (position == 0) options.out_axes.at(path, "out_axes", site);
       if (a.defined() != b.defined()) tree::throw_structure_mismatch(path, "one tensor is undefined, another is not");
     }
   };
@@ -41,16 +42,16 @@ void check_result(int position, const Result& first, const Result& own, const Pm
 
 // The checked results as the caller sees them: outside the devices' graphs, and connected to the caller's.
 template <class Result>
-std::vector<Result> results_outside(const std::shared_ptr<Axis>& axis, CallInputs& inputs,
-                                    std::vector<std::optional<Result>> results, const PmapOptions& options,
-                                    std::source_location site) {
+typename Sharded<Result>::Values results_outside(const std::shared_ptr<Axis>& axis, CallInputs& inputs,
+                                                 std::vector<std::optional<Result>> results, const PmapOptions& options,
+                                                 std::source_location site) {
   PerDevice tensors;
   for (std::size_t position = 0; position < results.size(); ++position) {
     check_result(static_cast<int>(position), *results.front(), *results[position], options, site);
     tensors.push_back(tree::flatten(*results[position]));
   }
   tensors = connect(axis, inputs.differentiated(), inputs.variables(), std::move(tensors), site);
-  std::vector<Result> values;
+  typename Sharded<Result>::Values values;
   for (std::size_t d = 0; d < results.size(); ++d) values.push_back(tree::unflatten(*results[d], tensors[d]));
   return values;
 }

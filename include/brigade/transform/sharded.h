@@ -4,11 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <cstring>
+#include <deque>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,7 @@ struct Taken {
   bool failed = false;
 };
 
-// The values of one leaf on every device as one tensor: stacked along `axis`.
+// The values of one leaf on every device as one tensor: stacked along `axis`, or undefined as all of them are.
 // Throws ShapeError when they differ in shape or dtype, or there is no such axis; it names `path`.
 at::Tensor stack_leaf(const std::vector<at::Tensor>& values, int axis, const tree::Path& path,
                       std::source_location site);
@@ -36,15 +38,26 @@ at::Tensor stack_leaf(const std::vector<at::Tensor>& values, int axis, const tre
 [[noreturn]] void throw_replicas_differ(const std::string& first, const std::string& other, int position,
                                         const tree::Path& path, std::source_location site);
 
+// Enough digits to tell any two values apart. The zeros have signs.
+std::string number_text(long double number, int digits);
+template <tree::NumberLeaf Number>
+std::string number_text(Number number) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    return number_text(number, std::numeric_limits<Number>::max_digits10);
+  } else {
+    return std::to_string(number);
+  }
+}
+
 // Throw InvalidArgument, with the path and the values that differ, unless the leaf is the same bits at position 0 and at
-// `position`; ShapeError when it differs in shape or dtype.
+// `position` (as a number, it reads the same); ShapeError when it differs in shape or dtype.
 void require_same(const at::Tensor& first, const at::Tensor& other, int position, const tree::Path& path,
                   std::source_location site);
 template <tree::NumberLeaf Number>
 void require_same(const Number& first, const Number& other, int position, const tree::Path& path,
                   std::source_location site) {
-  if (std::memcmp(&first, &other, sizeof first) != 0)
-    throw_replicas_differ(std::to_string(first), std::to_string(other), position, path, site);
+  const std::string one = number_text(first), another = number_text(other);
+  if (one != another) throw_replicas_differ(one, another, position, path, site);
 }
 
 // Throws TreeError for an undefined tensor.
@@ -67,24 +80,26 @@ class Sharded {
   static_assert(tree::Tree<T>, "a Sharded holds trees: tensors, numbers, and containers and aggregates of them");
 
  public:
+  // A vector of bools packs them, so that there is no reference to one.
+  using Values = std::conditional_t<std::is_same_v<T, bool>, std::deque<bool>, std::vector<T>>;
+
   Sharded() = default;
 
   // One value per position. `out_axes` is what stack() goes by.
-  explicit Sharded(std::vector<T> values, Axes out_axes = 0)
-      : values_(std::move(values)), out_axes_(std::move(out_axes)) {}
+  explicit Sharded(Values values, Axes out_axes = 0) : values_(std::move(values)), out_axes_(std::move(out_axes)) {}
 
   // Number of positions. Zero for one that was never given values, or moved from.
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(values_.size()); }
 
   // The value at a position, with no copy. Throws InvalidArgument when out of range or taken.
   const T& operator[](std::int64_t position) const {
-    const std::vector<T>& all = values();
+    const Values& all = values();
     if (position < 0 || position >= size()) detail::throw_position_out_of_range(position, all.size());
     return all[static_cast<std::size_t>(position)];
   }
 
   // Throws InvalidArgument when a pmap took the values: they were passed with std::move.
-  const std::vector<T>& values() const {
+  const Values& values() const {
     if (taken_) detail::throw_taken(*taken_);
     return values_;
   }
@@ -130,7 +145,7 @@ class Sharded {
   }
 
  private:
-  std::vector<T> values_;
+  Values values_;
   Axes out_axes_ = 0;
   std::optional<detail::Taken> taken_;
 };
@@ -183,7 +198,7 @@ auto unzip(const Sharded<Tuple>& sharded) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto column = [&]<std::size_t J>(std::integral_constant<std::size_t, J>) {
       using Value = std::tuple_element_t<J, Tuple>;
-      std::vector<Value> values;
+      typename Sharded<Value>::Values values;
       for (const Tuple& value : sharded) values.push_back(std::get<J>(value));
       return Sharded<Value>(std::move(values), sharded.out_axes().child(J));
     };
@@ -197,8 +212,7 @@ auto unzip(const Sharded<Tuple>& sharded) {
 template <tree::Tree T>
 Sharded<T> replicate(const T& tree, const std::vector<Device>& on = devices()) {
   if (on.empty()) throw InvalidArgument("replicate onto no devices: leave `on` out to use all, or name at least one");
-  std::vector<T> values;
-  values.reserve(on.size());
+  typename Sharded<T>::Values values;
   for (std::size_t i = 0; i < on.size(); ++i) {
     values.push_back(tree::map([](const at::Tensor& t) { return detail::clone_leaf(t); }, tree));
   }
