@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "brigade/lax/ownership.h"
+
 namespace brigade::detail {
 namespace {
 
@@ -50,12 +52,9 @@ at::Tensor sole_handle(const at::Tensor& tensor) {
   return own;
 }
 
-// Whether the argument and its Input hold the only ways to the memory of `tensor`. Memory that libtorch did not allocate
-// (from_blob) is somebody else's, and not resizable.
+// Whether the argument and its Input hold the only ways to the memory of `tensor`.
 bool is_given_up_entirely(const at::Tensor& tensor) {
-  if (tensor.use_count() > 2 || tensor.requires_grad() || !tensor.has_storage()) return false;
-  const c10::Storage& storage = tensor.storage();
-  return storage.use_count() == 1 && root_of(storage).use_count() == 1 && storage.resizable();
+  return lax::detail::is_held_by(2, tensor) && root_of(tensor.storage()).use_count() == 1;
 }
 
 }  // namespace
