@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -139,10 +138,10 @@ void training() {
 
   torch::Tensor x = torch::tensor({{1.0, 1.0}, {1.0, -1.0}, {-1.0, 1.0}, {-1.0, -1.0}});  // two points a device
   Sharded<Line> line = replicate(Line{torch::tensor(0.0), torch::tensor(0.0)});
-  Sharded<torch::Tensor> loss;
   for (int k = 0; k < 3; ++k) {
-    std::tie(line, loss) = unzip(step(std::move(line), x, 3 * x + 1));
+    auto [next, loss] = unzip(step(std::move(line), x, 3 * x + 1));
     show("loss", loss.unreplicate());
+    line = next;
   }
   show("slope", line.unreplicate().slope);
   // [/training]
