@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace brigade::detail {
@@ -39,6 +40,10 @@ void throw_sizes_disagree(std::int64_t expected, std::optional<std::string_view>
                           const std::vector<SizeClaim>& claims, const std::string& axis, std::source_location site) {
   std::string text = fmt::format("the mapped arguments do not all have size {} ({}) along their mapped axis:", expected,
                                  expected_from.value_or("as the first of them"));
+  // Rows are split over so many devices because an option says so, or a Sharded is on them.
+  const bool is_given = expected_from || std::any_of(claims.begin(), claims.end(), [&](const SizeClaim& claim) {
+                          return claim.kind == SizeClaim::Kind::kSharded && claim.size == expected;
+                        });
   std::string advice;
   for (const auto& [argument, shape, size, kind] : claims) {
     text +=
@@ -47,7 +52,7 @@ void throw_sizes_disagree(std::int64_t expected, std::optional<std::string_view>
     if (!advice.empty() || !size || *size == expected) continue;
     if (kind == SizeClaim::Kind::kSharded) {
       advice = fmt::format("\nA Sharded is mapped as it is: make {} on {} devices.", argument, expected);
-    } else if (kind == SizeClaim::Kind::kRows && expected_from && *size > expected) {
+    } else if (kind == SizeClaim::Kind::kRows && is_given && *size > expected) {
       advice = advice_for_rows(argument, *size, expected);
     }
   }

@@ -195,11 +195,15 @@ TEST(Failure, AProcessThatWasStoppedGoesOn) {
 // Who has begun as much as may be in flight waits for others to complete the first of it.
 class FullRing : public ::testing::Test {
  protected:
-  // What rank 0 throws that begins one operation too many, of which rank 1 has completed none, when rank 1 then does `last`.
+  // What rank 0 throws that completes eight operations and begins one too many, while rank 1, which has begun them, does
+  // `last` and completes none.
   template <class Last>
   static std::exception_ptr thrown(ThreadGroup::Options options, Last last) {
     ThreadGroup group(2, std::move(options));
-    std::atomic<bool> is_over{false};
+    std::atomic<bool> is_full{false}, is_over{false};
+    const auto wait_for = [](const std::atomic<bool>& flag) {
+      while (!flag.load()) std::this_thread::yield();
+    };
     return outcomes(group, [&](Group& member) {
       std::array<std::vector<float>, 9> values;
       std::vector<Pending> pending;
@@ -210,12 +214,13 @@ class FullRing : public ::testing::Test {
       };
       for (std::size_t i = 0; i < 8; ++i) start(i);
       if (member.rank() == 1) {
+        wait_for(is_full);
         last(group);
-        while (!is_over.load()) std::this_thread::yield();
-        return;
+        return wait_for(is_over);
       }
-      const std::shared_ptr<void> over(nullptr, [&](void*) { is_over.store(true); });
       for (Pending& one : pending) one.wait();
+      is_full.store(true);
+      const std::shared_ptr<void> over(nullptr, [&](void*) { is_over.store(true); });
       start(8);
     })[0];
   }

@@ -51,6 +51,16 @@ TEST(PmapErrors, ABatchThatDevicesDoNotDivideNamesShapeAndCount) {
                                       HasSubstr("pad_and_mask(..., 4) pads them to 12"))));
 }
 
+TEST(PmapErrors, ABatchBesideAShardedIsToldHowToBeReshaped) {
+  const auto f = pmap(kAdd);
+  const std::vector<Device> three(devices().begin(), devices().begin() + 3);
+  EXPECT_THAT(
+      [&] {
+        f(replicate(torch::ones({1}), three), torch::ones({10, 2}));
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("3 devices do not divide the 10 rows of [1]")));
+}
+
 TEST(PmapErrors, AdviceOnSizesFitsTheArgument) {
   const auto f = pmap(kAdd, {.in_axes = {0, 1}, .axis_size = 4});
   const auto says = [](auto matcher) { return ThrowsMessage<ShapeError>(matcher); };
