@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "support/exchange.h"
 #include "support/peer.h"
 #include "support/rounds.h"
 
@@ -20,22 +23,35 @@ void measure(Entrant& entrant, std::chrono::nanoseconds time) {
   }
 }
 
-Row row_alone(const Contest& contest, const std::vector<double>& exchanges) {
+// One round. The exchange is the slower of that before it and that after it.
+void measure(Contest& contest, std::chrono::nanoseconds time) {
+  const double before = exchange_nanoseconds();
+  const std::size_t count = contest.entrants.size();
+  const std::size_t first = contest.exchanges.size();
+  for (std::size_t i = 0; i < count; ++i) measure(contest.entrants[(i + first) % count], time);
+  contest.exchanges.push_back(std::max(before, exchange_nanoseconds()));
+}
+
+bool is_judged(const Contest& contest) {
+  return std::count_if(contest.exchanges.begin(), contest.exchanges.end(), are_close) >= kJudgedRounds;
+}
+
+Row row_alone(const Contest& contest) {
   std::vector<Round> rounds;
-  for (std::size_t r = 0; r < exchanges.size(); ++r) {
-    rounds.push_back({.exchange_ns = exchanges[r], .ours = 1e9 / contest.entrants.front().taken[r]});
+  for (std::size_t r = 0; r < contest.exchanges.size(); ++r) {
+    rounds.push_back({.exchange_ns = contest.exchanges[r], .ours = 1e9 / contest.entrants.front().taken[r]});
   }
   Row row = summarise_alone(contest.name, "calls/s", rounds);
   row.about = contest.about;
   return row;
 }
 
-Row row_against(const Entrant& peer, const Contest& contest, const std::vector<double>& exchanges) {
+Row row_against(const Entrant& peer, const Contest& contest) {
   const bool micro = contest.unit == Unit::kMicroseconds;
   const double scale = micro ? 1e-3 : 1.0;
   std::vector<Round> rounds;
-  for (std::size_t r = 0; r < exchanges.size(); ++r) {
-    rounds.push_back({.exchange_ns = exchanges[r],
+  for (std::size_t r = 0; r < contest.exchanges.size(); ++r) {
+    rounds.push_back({.exchange_ns = contest.exchanges[r],
                       .ours = scale * contest.entrants.front().taken[r],
                       .peer = scale * peer.taken[r]});
   }
@@ -49,20 +65,20 @@ Row row_against(const Entrant& peer, const Contest& contest, const std::vector<d
 }  // namespace
 
 void hold(std::vector<Contest> contests, std::chrono::nanoseconds time, Report& report) {
-  std::vector<double> exchanges;
-  measure_rounds([&](int round, double exchange) {
-    exchanges.push_back(exchange);
+  for (int round = 1; round <= kMostRounds; ++round) {
     for (Contest& contest : contests) {
-      const std::size_t count = contest.entrants.size();
-      for (std::size_t i = 0; i < count; ++i)
-        measure(contest.entrants[(i + static_cast<std::size_t>(round)) % count], time);
+      if (!is_judged(contest)) measure(contest, time);
     }
-  });
+    const auto judged = std::count_if(contests.begin(), contests.end(), is_judged);
+    fmt::print(stderr, "round {}: {} of {} contests have {} rounds with close cores\n", round, judged, contests.size(),
+               kJudgedRounds);
+    if (judged == static_cast<std::ptrdiff_t>(contests.size())) break;
+  }
   for (const Contest& contest : contests) {
-    if (contest.unit == Unit::kCallsPerSecond) report.add(row_alone(contest, exchanges));
+    if (contest.unit == Unit::kCallsPerSecond) report.add(row_alone(contest));
     for (std::size_t i = 1; i < contest.entrants.size(); ++i) {
       const Entrant& peer = contest.entrants[i];
-      if (peer.nanoseconds) report.add(row_against(peer, contest, exchanges));
+      if (peer.nanoseconds) report.add(row_against(peer, contest));
     }
   }
 }

@@ -23,11 +23,12 @@ struct Contest {
   std::string name;
   nlohmann::json about = nlohmann::json::object();  // Row::about, without the peer
   std::vector<Entrant> entrants = {};               // ours is the first
+  std::vector<double> exchanges = {};               // exchange_nanoseconds() by round
   enum class Unit { kNanoseconds, kMicroseconds, kCallsPerSecond } unit = Unit::kMicroseconds;
 };
 
-// Measures every entrant for about `time` in each of the rounds of measure_rounds(), which begin with another entrant each
-// time. Adds a row for every entrant that ours is compared with, but for those that threw PeerAbsent; in calls per second,
+// Measures every entrant for about `time` a round, beginning with another one each time, until the contest has been close
+// (rounds.h) often enough to be judged. Adds a row for every entrant that ours is compared with, but for those that threw PeerAbsent; in calls per second,
 // one row for ours alone.
 void hold(std::vector<Contest> contests, std::chrono::nanoseconds time, Report& report);
 

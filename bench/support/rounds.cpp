@@ -7,11 +7,7 @@
 #include "support/exchange.h"
 
 namespace brigade::bench {
-namespace {
-
 bool are_close(double exchange_ns) { return exchange_ns <= kCloseCoresNanoseconds; }
-
-}  // namespace
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

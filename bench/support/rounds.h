@@ -26,6 +26,8 @@ struct Round {
 inline constexpr int kJudgedRounds = 7;
 inline constexpr int kMostRounds = 25;
 
+bool are_close(double exchange_ns);
+
 // Calls `measure` once a round with the round's number, from 0, and its exchange_nanoseconds(), until kJudgedRounds
 // rounds had close cores or kMostRounds are through.
 void measure_rounds(const std::function<void(int round, double exchange_ns)>& measure);
