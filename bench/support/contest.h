@@ -28,8 +28,8 @@ struct Contest {
 };
 
 // Measures every entrant for about `time` a round, beginning with another one each time, until the contest has been close
-// (rounds.h) often enough to be judged. Adds a row for every entrant that ours is compared with, but for those that threw PeerAbsent; in calls per second,
-// one row for ours alone.
+// (rounds.h) often enough to be judged. Adds a row for every entrant that ours is compared with, but for those that threw
+// PeerAbsent; in calls per second, one row for ours alone.
 void hold(std::vector<Contest> contests, std::chrono::nanoseconds time, Report& report);
 
 }  // namespace brigade::bench

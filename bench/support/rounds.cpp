@@ -7,6 +7,7 @@
 #include "support/exchange.h"
 
 namespace brigade::bench {
+
 bool are_close(double exchange_ns) { return exchange_ns <= kCloseCoresNanoseconds; }
 
 double median(std::vector<double> values) {

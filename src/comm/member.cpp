@@ -365,6 +365,7 @@ void ThreadGroup::Member::reset(std::uint64_t last) noexcept {
   last_begun_ = completed_ = known_finished_ = last;
   for (Begun& own : begun_) own.staging.reset();
   met_ = moved_ = has_thrown_ = is_in_flight_ = false;
+  polling_ = {};
   next_ = 0;
 }
 

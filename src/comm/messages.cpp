@@ -114,7 +114,9 @@ std::string describe_state(const View& view, int rank) {
   const Meeting& meeting = view.meeting;
   if (!meeting.has_arrived(rank, view.sequence)) return describe_absent(meeting, rank);
   const int seat = meeting.rank_in_roster(rank);
-  const std::string what = describe(meeting.post(rank, view.sequence));
+  // Of an operation that is complete here, only the own post still cannot be written again; all were alike.
+  const int whose = meeting.has_finished(view.rank, view.sequence) ? view.rank : rank;
+  const std::string what = describe(meeting.post(whose, view.sequence));
   if (meeting.has_finished(rank, view.sequence)) return fmt::format("rank {} is through with {}", seat, what);
   if (meeting.roster().is_moving(seat)) return fmt::format("rank {} is moving data in {}", seat, what);
   const std::optional<std::chrono::nanoseconds> waiting = meeting.roster().waiting_for(seat);

@@ -10,8 +10,9 @@
 
 namespace brigade::comm {
 
-// As reduce(), without its checks, of a range of the reduction of `inputs`, in whole elements, written to that range of every one of `outs`, which is one of the
-// inputs exactly or overlaps none. Nothing outside the range is read or written, so that several threads may share one reduction.
+// As reduce(), without its checks, of a range of the reduction of `inputs`, in whole elements, written to that range of every
+// one of `outs`, which is one of the inputs exactly or overlaps none. Nothing outside the range is read or written, so that
+// several threads may share one reduction.
 void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
                   std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept;
 

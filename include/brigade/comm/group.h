@@ -118,8 +118,9 @@ class Group {
   // Any of the above, whose rules for pieces hold.
   virtual void run(const Call& call, const CallOptions& options) = 0;
 
-  // As run(), but returns before the others have come. Operations of one group are carried out in the order in which
-  // they were started, by those participants that wait for one, test one or start another. The call's spans of pieces, shapes and pairs are copied; what the pieces point to is not.
+  // As run(), but returns before the others have come. Operations of one group are carried out in the order in which they
+  // were started, by those participants that wait for one or test one. The call's spans of pieces, shapes and pairs are
+  // copied; what the pieces point to is not.
   Pending start(const Call& call, const CallOptions& options) { return {*this, begin(call, options)}; }
 
   // This participant's handle of the group of `ranks`, in that order, which all of them ask for. It lives as long as this
