@@ -6,7 +6,6 @@
 #include <exception>
 #include <limits>
 
-#include "comm/checks.h"
 #include "comm/deadlock.h"
 #include "comm/subgroups.h"
 
@@ -108,7 +107,7 @@ void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOpti
 // Everything that may throw for reasons of this participant's own. The others learn that it will not come.
 void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, const CallOptions& options) {
   try {
-    check_call(call, rank_, size(), {.seat = seat_, .site = options.site});
+    check_call(call, rank_, size(), caller(options.site));
     if (size() == 1) return;
     Begun& own = begun(sequence);
     own.deadline = options.deadline;
@@ -332,7 +331,7 @@ void ThreadGroup::Member::fail_mismatched() noexcept {
 
 void ThreadGroup::Member::leave_late(const Call& call, const CallOptions& options) const {
   const Failure failure = roster().failure();
-  raise(failure.kind, messages::refused(failure, seat_, call, options), context(options.site));
+  raise(failure.kind, messages::refused(failure, seat_, call, options), caller(options.site));
 }
 
 // Operation `ticket` cannot go on, so the group fails, if it has not yet. Returns when the operation turns out to be complete
@@ -344,7 +343,7 @@ void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen
     has_thrown_ = true;
     const messages::Mismatch mismatch = messages::mismatch(view(oldest()));
     fail_mismatched();
-    throw CollectiveMismatch(mismatch.text, context(site), mismatch.piece);
+    throw CollectiveMismatch(mismatch.text, caller(site), mismatch.piece);
   }
   if (!seen) {
     roster().fail(Failure::Kind::kDeadline, seat_, [&] {
@@ -358,7 +357,7 @@ void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen
   if (completed_ >= ticket) return;
   has_thrown_ = true;
   const Failure failure = roster().failure();
-  raise(failure.kind, messages::released(view(stuck_at()), failure), context(site));
+  raise(failure.kind, messages::released(view(stuck_at()), failure), caller(site));
 }
 
 void ThreadGroup::Member::reset(std::uint64_t last) noexcept {

@@ -12,6 +12,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
+#include "comm/checks.h"
 #include "comm/meeting.h"
 #include "comm/messages.h"
 #include "comm/moves.h"
@@ -102,7 +103,7 @@ class ThreadGroup::Member final : public Group {
   messages::View view(std::uint64_t sequence) const noexcept {
     return {.meeting = meeting_, .rank = rank_, .sequence = sequence};
   }
-  ErrorContext context(std::source_location site) const { return {.device = seat_, .site = site}; }
+  Caller caller(std::source_location site) const { return {.seat = seat_, .site = site}; }
 
   Meeting& meeting_;
   Subgroups& subgroups_;

@@ -23,32 +23,6 @@ DType parts_of(DType dtype) noexcept {
   }
 }
 
-void run(ReduceTask task) noexcept {
-  const Reduction reduction = task.reduction;
-  // One value needs no combining and keeps its bits, a NaN's too.
-  if (task.inputs.size() == 1 && reduction.divisor == 1.0) {
-    const std::span<const std::byte> input = part(task.inputs[0], task.range);
-    for (const std::span<std::byte> out : task.outs.spans) {
-      copy_bytes(input, part(out, task.range), task.outs.stores);
-    }
-    return;
-  }
-  task.dtype = parts_of(task.dtype);
-  std::span<const std::byte> undivided;
-  if (reduction.op != ReduceOp::kSum && reduction.divisor != 1.0) {
-    reduce_vectorised({.reduction = {.op = reduction.op},
-                       .dtype = task.dtype,
-                       .inputs = task.inputs,
-                       .outs = {.spans = task.outs.spans.first(1), .stores = Stores::kCached},
-                       .range = task.range});
-    undivided = task.outs.spans[0];
-    task.inputs = {&undivided, 1};
-    task.reduction.op = ReduceOp::kSum;
-  }
-  reduce_vectorised(task);
-  if (task.outs.stores == Stores::kStreaming) hwy::FlushStream();
-}
-
 }  // namespace
 
 void reduce(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
@@ -60,11 +34,29 @@ void reduce(Reduction reduction, DType dtype, std::span<const std::span<const st
 
 void reduce_range(Reduction reduction, DType dtype, std::span<const std::span<const std::byte>> inputs,
                   std::span<const std::span<std::byte>> outs, Range range, Stores stores) noexcept {
-  run({.reduction = reduction,
-       .dtype = dtype,
-       .inputs = inputs,
-       .outs = {.spans = outs, .stores = stores},
-       .range = range});
+  // One value needs no combining and keeps its bits, a NaN's too.
+  if (inputs.size() == 1 && reduction.divisor == 1.0) {
+    for (const std::span<std::byte> out : outs) copy_bytes(part(inputs[0], range), part(out, range), stores);
+    return;
+  }
+  ReduceTask task = {.reduction = reduction,
+                     .dtype = parts_of(dtype),
+                     .inputs = inputs,
+                     .outs = {.spans = outs, .stores = stores},
+                     .range = range};
+  std::span<const std::byte> undivided;
+  if (reduction.op != ReduceOp::kSum && reduction.divisor != 1.0) {
+    reduce_vectorised({.reduction = {.op = reduction.op},
+                       .dtype = task.dtype,
+                       .inputs = inputs,
+                       .outs = {.spans = outs.first(1), .stores = Stores::kCached},
+                       .range = range});
+    undivided = outs[0];
+    task.inputs = {&undivided, 1};
+    task.reduction.op = ReduceOp::kSum;
+  }
+  reduce_vectorised(task);
+  if (stores == Stores::kStreaming) hwy::FlushStream();
 }
 
 }  // namespace brigade::comm

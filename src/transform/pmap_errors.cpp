@@ -9,7 +9,7 @@
 namespace brigade::detail {
 namespace {
 
-// What to do about an argument of another size than the `devices` that an option asks for.
+// What to do about an argument of another size than the `devices` that were asked for.
 std::string advice_for_rows(const std::string& argument, std::int64_t rows, std::int64_t devices) {
   if (rows % devices == 0) {
     return fmt::format("\nTo split {} rows of {} over {} devices, reshape them to ({}, {}, ...).", rows, argument,
