@@ -27,14 +27,13 @@ std::string described(const at::Tensor& tensor) {
                           : "an undefined tensor";
 }
 
-// Enough digits to tell any two values apart.
 std::string element_text(const at::Tensor& contiguous, std::int64_t number) {
   const at::Scalar value = contiguous.view(-1)[number].item();
   if (value.isComplex()) {
     const auto z = value.toComplexDouble();
     return fmt::format("{:.17g}{:+.17g}i", z.real(), z.imag());
   }
-  return value.isFloatingPoint() ? fmt::format("{:.17g}", value.toDouble()) : std::to_string(value.toLong());
+  return value.isFloatingPoint() ? number_text(value.toDouble()) : number_text(value.toLong());
 }
 
 void require_same_form(const at::Tensor& first, const at::Tensor& other, std::size_t position, const char* use,

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -49,6 +50,16 @@ std::string number_text(Number number) {
   }
 }
 
+// Whether their texts are the same.
+template <tree::NumberLeaf Number>
+bool reads_same(Number a, Number b) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    return std::signbit(a) == std::signbit(b) && (a == b || (std::isnan(a) && std::isnan(b)));
+  } else {
+    return a == b;
+  }
+}
+
 // Throw InvalidArgument, with the path and the values that differ, unless the leaf is the same bits at position 0 and at
 // `position` (as a number, it reads the same); ShapeError when it differs in shape or dtype.
 void require_same(const at::Tensor& first, const at::Tensor& other, int position, const tree::Path& path,
@@ -56,8 +67,7 @@ void require_same(const at::Tensor& first, const at::Tensor& other, int position
 template <tree::NumberLeaf Number>
 void require_same(const Number& first, const Number& other, int position, const tree::Path& path,
                   std::source_location site) {
-  const std::string one = number_text(first), another = number_text(other);
-  if (one != another) throw_replicas_differ(one, another, position, path, site);
+  if (!reads_same(first, other)) throw_replicas_differ(number_text(first), number_text(other), position, path, site);
 }
 
 // Throws TreeError for an undefined tensor.
