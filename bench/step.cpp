@@ -9,6 +9,7 @@
 // it.
 //
 // Before that, what a call of a pmap costs by itself.
+#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 

@@ -14,7 +14,7 @@ if(BRIGADE_SANITIZE)
   # GCC sees false paths through the checks it inserts, and its manual advises against -Werror with them.
   target_compile_options(brigade_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-error>)
   target_compile_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE} -fno-omit-frame-pointer
-                                                 -fno-sanitize-recover=all)
+                                                 -fno-sanitize-recover=all -g1)  # lines and functions, for the trace
   target_link_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE})
 endif()
 
@@ -25,23 +25,32 @@ if(BRIGADE_WITH_TORCH)
   target_include_directories(brigade_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS} ${BRIGADE_PFR_INCLUDE_DIR})
 endif()
 
-# Torch's headers take 15 s to parse; one precompiled header serves every target that includes them.
+# A precompiled header serves every target that names the same set of headers. torch/torch.h is in none: what its inline
+# functions use is instantiated again in every file, which takes twice as long as the headers of tensors and gradients.
+set(BRIGADE_TORCH_HEADERS <torch/types.h> <torch/csrc/autograd/autograd.h> <torch/csrc/autograd/custom_function.h>)
+
+# brigade_precompiled(name LIBRARIES lib ... HEADERS header ... [OPTIONS option ...])
+function(brigade_precompiled name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;HEADERS;OPTIONS" ${ARGN})
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
+  target_link_libraries(${name} PRIVATE brigade_flags ${ARG_LIBRARIES})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${name} PRIVATE -fPIC ${ARG_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
 if(BRIGADE_WITH_TORCH)
-  add_library(brigade_pch OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.cpp)
-  target_link_libraries(brigade_pch PRIVATE brigade_flags brigade_torch)
-  set_target_properties(brigade_pch PROPERTIES CXX_EXTENSIONS OFF)
-  target_compile_options(brigade_pch PRIVATE -fPIC)
-  target_precompile_headers(brigade_pch PRIVATE <torch/torch.h> <vector> <string>)
+  brigade_precompiled(brigade_pch LIBRARIES brigade_torch HEADERS ${BRIGADE_TORCH_HEADERS})
 endif()
 
-# brigade_own(target [TORCH]): our flags, and the shared precompiled header for targets that include torch.
+# brigade_own(target [PRECOMPILED name]): our flags, and the headers that brigade_precompiled(name) compiled.
 function(brigade_own target)
-  cmake_parse_arguments(ARG "TORCH" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "" ${ARGN})
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:brigade_flags>)
   # Spelled out, as CMake gives programs -fPIE, and a precompiled header serves one of the two only.
   target_compile_options(${target} PRIVATE -fPIC)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
-  if(ARG_TORCH)
-    target_precompile_headers(${target} REUSE_FROM brigade_pch)
+  if(ARG_PRECOMPILED)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_PRECOMPILED})
   endif()
 endfunction()

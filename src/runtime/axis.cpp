@@ -1,5 +1,6 @@
 #include "brigade/runtime/axis.h"
 
+#include <c10/util/SmallVector.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -187,7 +188,7 @@ void Axis::run(c10::function_ref<void(int position)> body) {
     int position;
     void operator()() const noexcept { (*run)(position); }
   };
-  std::vector<Task> tasks;
+  c10::SmallVector<Task, 8> tasks;
   tasks.reserve(devices_.size());
   for (int position = 0; position < size(); ++position) tasks.push_back({&as_device, position});
 

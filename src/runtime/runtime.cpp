@@ -118,15 +118,15 @@ Runtime::Borrowed::~Borrowed() {
 }
 
 Runtime::Lease::Lease(Runtime& runtime, std::span<const Device> devices, c10::function_ref<std::string()> what) {
-  std::vector<int> order;
+  c10::SmallVector<int, 8> order;
   order.reserve(devices.size());
   for (const Device& device : devices) order.push_back(device.index);
   std::sort(order.begin(), order.end());
   locks_.reserve(order.size());
   const std::chrono::milliseconds patience = environment().deadline;
   for (const int index : order) {
-    auto& lock = locks_.emplace_back(runtime.slots_[static_cast<std::size_t>(index)].busy, patience);
-    if (lock.owns_lock()) continue;
+    auto& lock = locks_.emplace_back(runtime.slots_[static_cast<std::size_t>(index)].busy, std::try_to_lock);
+    if (lock.owns_lock() || lock.try_lock_for(patience)) continue;
     log::warn(fmt::format(
         "{} has waited {:.3g} s for {}, which runs another pmap. If the body of that one waits "
         "for this call, neither can go on: make it outside of bodies, or do not wait for it there",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/util/FunctionRef.h>
+#include <c10/util/SmallVector.h>
 #include <sched.h>
 
 #include <mutex>
@@ -34,7 +35,7 @@ class Runtime {
     Lease(Runtime& runtime, std::span<const Device> devices, c10::function_ref<std::string()> what);
 
    private:
-    std::vector<std::unique_lock<std::timed_mutex>> locks_;
+    c10::SmallVector<std::unique_lock<std::timed_mutex>, 8> locks_;
   };
 
   // The calling thread computes as `device` from now on: number of threads inside operators, and pinning if asked for.

@@ -6,28 +6,31 @@
 
 namespace brigade {
 
-std::optional<int> Axes::at(const tree::Path& path, std::string_view name, std::source_location site) const {
-  const Axes* axes = this;
-  tree::Path walked{std::string(name)};
-  for (const tree::Step& step : path.steps()) {
-    if (axes->is_leaf_) return axes->axis_;
-    if (axes->children_.size() != step.count) {
-      throw TreeError(
-          fmt::format("{} has {} entries where the value has {} children: give one entry for each, or one for all of "
-                      "them",
-                      walked.text(), axes->children_.size(), step.count),
-          {.site = site});
-    }
-    walked.push(step);
-    axes = &axes->children_[step.index];
-  }
-  if (!axes->is_leaf_) {
+// What holds at `path`: a choice for something above it, or the entry for it.
+const Axes& Axes::down(const tree::Path& path, std::string_view name, std::source_location site) const {
+  if (path.parent() == nullptr) return *this;
+  const Axes& above = down(*path.parent(), name, site);
+  if (above.is_leaf_) return above;
+  if (above.children_.size() != path.step().count) {
     throw TreeError(
-        fmt::format("{} has {} entries where the value is a single tensor or a Sharded: give one axis, or none",
-                    walked.text(), axes->children_.size()),
+        fmt::format("{} has {} entries where the value has {} children: give one entry for each, or one for all of "
+                    "them",
+                    path.parent()->text(name), above.children_.size(), path.step().count),
         {.site = site});
   }
-  return axes->axis_;
+  return above.children_[path.step().index];
+}
+
+std::optional<int> Axes::at(const tree::Path& path, std::string_view name, std::source_location site) const {
+  if (is_leaf_) return axis_;
+  const Axes& axes = down(path, name, site);
+  if (!axes.is_leaf_) {
+    throw TreeError(
+        fmt::format("{} has {} entries where the value is a single tensor or a Sharded: give one axis, or none",
+                    path.text(name), axes.children_.size()),
+        {.site = site});
+  }
+  return axes.axis_;
 }
 
 }  // namespace brigade

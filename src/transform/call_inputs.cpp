@@ -9,13 +9,10 @@
 namespace brigade::detail {
 
 CallInputs::CallInputs(std::vector<Input> inputs, int devices)
-    : inputs_(std::move(inputs)), is_differentiated_(inputs_.size()), taken_(static_cast<std::size_t>(devices)) {
+    : inputs_(std::move(inputs)), is_differentiated_(inputs_.size(), false), taken_(static_cast<std::size_t>(devices)) {
   const bool recording = at::GradMode::is_enabled();
-  bool any = false;
-  for (std::size_t i = 0; recording && i < inputs_.size(); ++i) {
-    is_differentiated_[i] = inputs_[i].requires_grad();
-    any = any || is_differentiated_[i];
-  }
+  for (std::size_t i = 0; recording && i < inputs_.size(); ++i) is_differentiated_[i] = inputs_[i].requires_grad();
+  const bool any = any_differentiated();
   if (any) {
     for (Input& input : inputs_) input.record();
   }
@@ -23,12 +20,13 @@ CallInputs::CallInputs(std::vector<Input> inputs, int devices)
 }
 
 at::Tensor CallInputs::take(int position) {
-  auto& [marks, variables] = taken_[static_cast<std::size_t>(position)];
+  Taken& taken = taken_[static_cast<std::size_t>(position)];
+  auto& marks = taken.marks;
   if (marks.empty()) marks.reserve(inputs_.size());
   const std::size_t number = marks.size();
   at::Tensor own = inputs_[number].at(position);
   marks.emplace_back(own.unsafeGetTensorImpl()->version_counter());
-  if (is_differentiated_[number]) variables.push_back(own.requires_grad_());
+  if (is_differentiated_[number]) taken.variables.push_back(own.requires_grad_());
   return own;
 }
 
@@ -45,6 +43,10 @@ bool CallInputs::written(std::size_t number) const {
                      [&](const Taken& t) { return number < t.marks.size() && t.marks[number].moved(); });
 }
 
+bool CallInputs::any_differentiated() const noexcept {
+  return std::find(is_differentiated_.begin(), is_differentiated_.end(), true) != is_differentiated_.end();
+}
+
 std::vector<Input> CallInputs::differentiated() const {
   std::vector<Input> chosen;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -55,6 +57,7 @@ std::vector<Input> CallInputs::differentiated() const {
 
 PerDevice CallInputs::variables() {
   PerDevice all;
+  all.reserve(taken_.size());
   for (Taken& taken : taken_) all.push_back(std::move(taken.variables));
   return all;
 }

@@ -59,10 +59,9 @@ bool is_given_up_entirely(const at::Tensor& tensor) {
 
 }  // namespace
 
-void Input::give_up() {
-  given_up_ = true;
+void Input::settle_ownership() {
   // Slices of one tensor must not share memory, as those of an expanded one do.
-  owned_ = kind_ != Kind::kWhole && std::all_of(tensors_.begin(), tensors_.end(), is_given_up_entirely) &&
+  owned_ = given_up_ && kind_ != Kind::kWhole && std::all_of(tensors_.begin(), tensors_.end(), is_given_up_entirely) &&
            (kind_ != Kind::kSplit || tensors_[0].is_non_overlapping_and_dense());
 }
 

@@ -16,19 +16,24 @@ bool is_identifier(std::string_view name) {
   });
 }
 
+void append(const Path& path, std::string& text) {
+  if (path.parent() == nullptr) return;
+  append(*path.parent(), text);
+  const Step& step = path.step();
+  if (step.name.empty()) {
+    text += fmt::format("[{}]", step.index);
+  } else if (is_identifier(step.name)) {
+    text += fmt::format("{}{}", text.empty() ? "" : ".", step.name);
+  } else {
+    text += fmt::format("[\"{}\"]", step.name);
+  }
+}
+
 }  // namespace
 
-std::string Path::text() const {
-  std::string text = root_;
-  for (const Step& step : steps_) {
-    if (step.name.empty()) {
-      text += fmt::format("[{}]", step.index);
-    } else if (is_identifier(step.name)) {
-      text += fmt::format("{}{}", text.empty() ? "" : ".", step.name);
-    } else {
-      text += fmt::format("[\"{}\"]", step.name);
-    }
-  }
+std::string Path::text(std::string_view root) const {
+  std::string text(root);
+  append(*this, text);
   return text.empty() ? "the tree itself" : text;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "brigade/base/error.h"
 
 namespace brigade {
@@ -11,10 +13,10 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::optional<int> at(const Axes& axes, const std::vector<tree::Step>& steps) {
-  tree::Path path;
-  for (const auto& step : steps) path.push(step);
-  return axes.at(path, "in_axes", std::source_location::current());
+std::optional<int> at(const Axes& axes, std::span<const tree::Step> steps, const tree::Path& above = {}) {
+  if (steps.empty()) return axes.at(above, "in_axes", std::source_location::current());
+  const tree::Path path = above.below(steps.front());
+  return at(axes, steps.subspan(1), path);
 }
 
 const std::vector<tree::Step> kFirstFieldOfSecondArgument = {{.index = 1, .count = 2},

@@ -13,30 +13,29 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(Path, ReadsAsOneWouldWriteIt) {
-  Path path;
-  path.push({.index = 0, .count = 2});
-  path.push({.name = "layers", .index = 1, .count = 3});
-  path.push({.name = "block 1", .index = 0, .count = 1});
-  path.push({.index = 7, .count = 9});
-  EXPECT_EQ(path.text(), "[0].layers[\"block 1\"][7]");
-  path.pop();
-  EXPECT_EQ(path.text(), "[0].layers[\"block 1\"]");
+  const Path root;
+  const Path argument = root.below({.index = 0, .count = 2});
+  const Path layers = argument.below({.name = "layers", .index = 1, .count = 3});
+  const Path block = layers.below({.name = "block 1", .index = 0, .count = 1});
+  const Path element = block.below({.index = 7, .count = 9});
+  EXPECT_EQ(element.text(), "[0].layers[\"block 1\"][7]");
+  EXPECT_EQ(element.parent()->text(), "[0].layers[\"block 1\"]");
+  EXPECT_EQ(element.step().count, 9);
 }
 
 TEST(Path, StartsWithItsRootAndOmitsALeadingDot) {
-  Path rooted("in_axes");
-  rooted.push({.name = "w1"});
-  EXPECT_EQ(rooted.text(), "in_axes.w1");
-  Path bare;
-  bare.push({.name = "w1"});
-  EXPECT_EQ(bare.text(), "w1");
+  const Path root;
+  const Path w1 = root.below({.name = "w1"});
+  EXPECT_EQ(w1.text("in_axes"), "in_axes.w1");
+  EXPECT_EQ(root.text("in_axes"), "in_axes");
+  EXPECT_EQ(w1.text(), "w1");
 }
 
 TEST(Path, OfALoneLeafSaysSo) { EXPECT_EQ(Path().text(), "the tree itself"); }
 
 TEST(StructureMismatch, NamesThePathAndTheDifference) {
-  Path path;
-  path.push({.name = "layers"});
+  const Path root;
+  const Path path = root.below({.name = "layers"});
   EXPECT_THAT([&] { throw_structure_mismatch(path, "one has 2 elements, another has 3"); },
               ThrowsMessage<TreeError>(AllOf(HasSubstr("differ at layers"), HasSubstr("one has 2 elements"))));
 }

@@ -33,6 +33,8 @@ class Axes {
   Axes child(std::size_t index) const { return is_leaf_ || index >= children_.size() ? *this : children_[index]; }
 
  private:
+  const Axes& down(const tree::Path& path, std::string_view name, std::source_location site) const;
+
   bool is_leaf_ = true;
   std::optional<int> axis_ = {};
   std::vector<Axes> children_ = {};

@@ -3,7 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/util/SmallVector.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -33,6 +36,8 @@ class CallInputs {
   const Input& operator[](std::size_t number) const { return inputs_[number]; }
   std::size_t size() const noexcept { return inputs_.size(); }
 
+  bool any_differentiated() const noexcept;
+
   // For connect(): the inputs that are differentiated, and the variables that stood for them on each device.
   std::vector<Input> differentiated() const;
   PerDevice variables();
@@ -50,13 +55,16 @@ class CallInputs {
     std::uint32_t first;
   };
 
-  struct alignas(64) Taken {
-    std::vector<Mark> marks;  // of the inputs so far
+  struct Taken {
+    c10::SmallVector<Mark, 4> marks;  // of the inputs so far
     std::vector<at::Tensor> variables;
+    // Keeps devices out of each other's cache lines: an aligned allocation, which would do so too, takes longer than all
+    // others of a call.
+    std::array<std::byte, 64> apart;
   };
 
   std::vector<Input> inputs_;
-  std::vector<bool> is_differentiated_;
+  c10::SmallVector<bool, 16> is_differentiated_;
   std::vector<Taken> taken_;  // by position
   bool recorded_;
 };

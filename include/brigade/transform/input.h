@@ -14,10 +14,16 @@ class Input {
   static Input whole(at::Tensor tensor) { return {{std::move(tensor)}, Kind::kWhole, 0}; }
   static Input per_device(std::vector<at::Tensor> tensors) { return {std::move(tensors), Kind::kPerDevice, 0}; }
 
+  // The tensor of the next position, for an input per device.
+  void add(at::Tensor tensor) { tensors_.push_back(std::move(tensor)); }
+
   // The caller passed the argument with std::move. Bodies then own it, which is that they may write into it, unless
   // somebody else could see that: another handle or view of its memory, a graph, or, where it is passed whole, all
-  // devices. Called while its only handles are the argument's and this one's.
-  void give_up();
+  // devices.
+  void give_up() noexcept { given_up_ = true; }
+
+  // Decides whether bodies own it. Called while its only handles are the argument's and this one's.
+  void settle_ownership();
 
   // The call's results are differentiable. Called before any device runs.
   void record() noexcept { recorded_ = true; }

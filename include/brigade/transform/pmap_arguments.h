@@ -110,11 +110,11 @@ class PmapArguments {
 
   template <class Arg, class Visit>
   static void visit_argument(std::size_t index, std::remove_reference_t<Arg>& arg, const Visit& visit) {
-    tree::Path path;
-    path.push({.index = index, .count = sizeof...(Args)});
+    const tree::Path root;
+    const tree::Path path = root.below({.index = index, .count = sizeof...(Args)});
     constexpr std::bool_constant<kMoved<Arg>> kIsMoved;
     if constexpr (is_sharded<std::remove_cvref_t<Arg>>) {
-      visit(std::as_const(path), arg, kIsMoved);
+      visit(path, arg, kIsMoved);
     } else if constexpr (tree::Tree<std::remove_cvref_t<Arg>>) {  // a string literal is an array until it is copied
       const auto visit_leaf = [&](const tree::Path& at, auto& leaf) {
         if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) visit(at, leaf, kIsMoved);
@@ -132,7 +132,7 @@ class PmapArguments {
   static void take_away(const tree::Path&, at::Tensor& tensor, bool) { tensor = at::Tensor(); }
   template <class T>
   void take_away(const tree::Path& path, Sharded<T>& sharded, bool failed) const {
-    sharded.take_away({.argument = path.steps().front().index, .pmap = site_, .failed = failed});
+    sharded.take_away({.argument = path.step().index, .pmap = site_, .failed = failed});
   }
 
   // Of an input, such as `[0].w1`.
@@ -190,16 +190,15 @@ class PmapArguments {
 template <class... Args>
 std::vector<Input> PmapArguments<Args...>::inputs() const {
   std::vector<Input> inputs;
-  std::vector<std::size_t> moved_ones;
   visit_tensors([&](const tree::Path& path, const auto& value, auto moved) {
     const std::size_t first = inputs.size();
     add_inputs(path, value, inputs);
     if constexpr (decltype(moved)::value) {
-      for (std::size_t number = first; number < inputs.size(); ++number) moved_ones.push_back(number);
+      for (std::size_t number = first; number < inputs.size(); ++number) inputs[number].give_up();
     }
   });
   // When all have their handles, as one tensor may be two arguments.
-  for (const std::size_t number : moved_ones) inputs[number].give_up();
+  for (Input& input : inputs) input.settle_ownership();
   return inputs;
 }
 
@@ -211,20 +210,18 @@ void PmapArguments<Args...>::add_inputs(const tree::Path& path, const Sharded<T>
     throw TreeError("a Sharded argument is mapped as it is: leave its in_axes at 0", context(path));
   }
   const auto& values = sharded.values();
-  std::vector<std::vector<at::Tensor>> columns;
-  tree::Path inside = path;
+  const std::size_t first = inputs.size();
   for (const T& own : values) {
-    std::size_t next = 0;
+    std::size_t next = first;
     const auto add_leaf = [&](const tree::Path& at, const auto&, const auto& leaf) {
       if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
         check_tensor(at, leaf);
-        if (next == columns.size()) columns.emplace_back().reserve(values.size());
-        columns[next++].push_back(leaf);
+        if (next == inputs.size()) inputs.push_back(Input::per_device({}));
+        inputs[next++].add(leaf);
       }
     };
-    tree::walk(inside, add_leaf, values.front(), own);
+    tree::walk(path, add_leaf, values.front(), own);
   }
-  for (auto& column : columns) inputs.push_back(Input::per_device(std::move(column)));
 }
 
 template <class... Args>
@@ -238,11 +235,10 @@ std::string PmapArguments<Args...>::path_of(std::size_t number) const {
     if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(value)>>) {
       count(path);
     } else if (value.size() > 0) {
-      tree::Path inside = path;
       const auto count_leaf = [&](const tree::Path& at, const auto& leaf) {
         if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) count(at);
       };
-      tree::walk(inside, count_leaf, value[0]);
+      tree::walk(path, count_leaf, value[0]);
     }
   });
   return found;

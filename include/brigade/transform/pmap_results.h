@@ -5,6 +5,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,18 +41,37 @@ void check_result(int position, const Result& first, const Result& own, const Pm
   }
 }
 
+template <class Result>
+bool is_differentiable(const Result& result) {
+  bool any = false;
+  tree::for_each(
+      [&](const tree::Path&, const auto& leaf) {
+        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>)
+          any = any || (leaf.defined() && leaf.requires_grad());
+      },
+      result);
+  return any;
+}
+
 // The checked results as the caller sees them: outside the devices' graphs, and connected to the caller's.
 template <class Result>
 typename Sharded<Result>::Values results_outside(const std::shared_ptr<Axis>& axis, CallInputs& inputs,
                                                  std::vector<std::optional<Result>> results, const PmapOptions& options,
                                                  std::source_location site) {
-  PerDevice tensors;
+  bool in_graph = inputs.any_differentiated();
   for (std::size_t position = 0; position < results.size(); ++position) {
     check_result(static_cast<int>(position), *results.front(), *results[position], options, site);
-    tensors.push_back(tree::flatten(*results[position]));
+    in_graph = in_graph || is_differentiable(*results[position]);
   }
-  tensors = connect(axis, inputs.differentiated(), inputs.variables(), std::move(tensors), site);
   typename Sharded<Result>::Values values;
+  if constexpr (requires { values.reserve(results.size()); }) values.reserve(results.size());
+  if (!in_graph) {
+    for (auto& result : results) values.push_back(std::move(*result));
+    return values;
+  }
+  PerDevice tensors;
+  for (const auto& result : results) tensors.push_back(tree::flatten(*result));
+  tensors = connect(axis, inputs.differentiated(), inputs.variables(), std::move(tensors), site);
   for (std::size_t d = 0; d < results.size(); ++d) values.push_back(tree::unflatten(*results[d], tensors[d]));
   return values;
 }

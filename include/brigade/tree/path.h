@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace brigade::tree {
 
@@ -17,22 +16,30 @@ struct Step {
   std::size_t count = 0;       // number of children
 };
 
+// A place refers to the one above it, on the stack of the walk that came by: going down costs no memory, and a path ends with
+// the walk.
 class Path {
  public:
-  // `root` starts every text, such as "in_axes" or "argument".
-  explicit Path(std::string root = {}) : root_(std::move(root)) {}
+  Path() = default;  // the root
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
 
-  void push(Step step) { steps_.push_back(step); }
-  void pop() noexcept { steps_.pop_back(); }
-  const std::vector<Step>& steps() const noexcept { return steps_; }
+  Path below(Step step) const& noexcept { return {this, step}; }
+  Path below(Step step) const&& = delete;  // its parent would be gone
+
+  // The place above, and the step from there to here. Null, and nothing, at the root.
+  const Path* parent() const noexcept { return parent_; }
+  const Step& step() const noexcept { return step_; }
 
   // "[0].w1", "layers[2].bias", `["encoder"]`: names as `.name`, keys of maps that are no identifiers as `["key"]`, the
-  // rest as `[index]`.
-  std::string text() const;
+  // rest as `[index]`. After `root`, such as "in_axes", if there is one.
+  std::string text(std::string_view root = {}) const;
 
  private:
-  std::string root_;
-  std::vector<Step> steps_;
+  Path(const Path* parent, Step step) noexcept : parent_(parent), step_(step) {}
+
+  const Path* parent_ = nullptr;
+  Step step_;
 };
 
 // Throws TreeError: two trees that must have one structure differ at `path`, as `difference` says.

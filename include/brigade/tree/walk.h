@@ -15,7 +15,7 @@ namespace brigade::tree {
 // be of different types with one structure; lengths, keys and engagement are compared on the way, and a difference
 // throws TreeError with the path. Static values are passed over.
 template <class Visit, class First, class... Rest>
-void walk(Path& path, Visit& visit, First& first, Rest&... rest);
+void walk(const Path& path, Visit& visit, First& first, Rest&... rest);
 
 namespace detail {
 
@@ -32,17 +32,16 @@ void require_equal_sizes(const Path& path, std::string_view what, const First& f
 }
 
 template <std::size_t I, class Visit, class First, class... Rest>
-void walk_child(Path& path, Visit& visit, First& first, Rest&... rest) {
+void walk_child(const Path& path, Visit& visit, First& first, Rest&... rest) {
   using Node = std::remove_const_t<First>;
   std::string_view name;
   if constexpr (AggregateNode<Node>) name = field_name<Node, I>();
-  path.push({.name = name, .index = I, .count = child_count<Node>()});
-  walk(path, visit, child<I>(first), child<I>(rest)...);
-  path.pop();
+  const Path below = path.below({.name = name, .index = I, .count = child_count<Node>()});
+  walk(below, visit, child<I>(first), child<I>(rest)...);
 }
 
 template <class Visit, std::size_t... I, class... Nodes>
-void walk_children(std::index_sequence<I...>, Path& path, Visit& visit, Nodes&... nodes) {
+void walk_children(std::index_sequence<I...>, const Path& path, Visit& visit, Nodes&... nodes) {
   (walk_child<I>(path, visit, nodes...), ...);
 }
 
@@ -56,7 +55,7 @@ auto& value_at(const Path& path, Map& map, const V& key) {
 }  // namespace detail
 
 template <class Visit, class First, class... Rest>
-void walk(Path& path, Visit& visit, First& first, Rest&... rest) {
+void walk(const Path& path, Visit& visit, First& first, Rest&... rest) {
   using Node = std::remove_const_t<First>;
   static_assert(
       Tree<Node>,
@@ -67,7 +66,7 @@ void walk(Path& path, Visit& visit, First& first, Rest&... rest) {
   } else if constexpr (Leaf<Node>) {
     static_assert((Leaf<std::remove_const_t<Rest>> && ...),
                   "these trees differ: one has a leaf where another has a node");
-    visit(static_cast<const Path&>(path), first, rest...);
+    visit(path, first, rest...);
   } else if constexpr (FixedNode<Node>) {
     static_assert(((detail::child_count<Node>() == detail::child_count<std::remove_const_t<Rest>>()) && ...),
                   "these trees have different numbers of fields");
@@ -75,17 +74,15 @@ void walk(Path& path, Visit& visit, First& first, Rest&... rest) {
   } else if constexpr (VectorNode<Node>) {
     detail::require_equal_sizes(path, "elements", first, rest...);
     for (std::size_t i = 0; i < first.size(); ++i) {
-      path.push({.index = i, .count = first.size()});
-      walk(path, visit, first[i], rest[i]...);
-      path.pop();
+      const Path below = path.below({.index = i, .count = first.size()});
+      walk(below, visit, first[i], rest[i]...);
     }
   } else if constexpr (MapNode<Node>) {
     detail::require_equal_sizes(path, "keys", first, rest...);
     std::size_t index = 0;
     for (auto& [key, value] : first) {
-      path.push({.name = key, .index = index++, .count = first.size()});
-      walk(path, visit, value, detail::value_at(path, rest, key)...);
-      path.pop();
+      const Path below = path.below({.name = key, .index = index++, .count = first.size()});
+      walk(below, visit, value, detail::value_at(path, rest, key)...);
     }
   } else if constexpr (OptionalNode<Node>) {
     if (((rest.has_value() != first.has_value()) || ...)) {
