@@ -27,6 +27,10 @@ configurations() {
         -DLEAVES=1 -DDEADLINES=1 -DTESTS=1 -DTEXTS=1
   holds "two of them, mixed x5; asleep; throw, early"   -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DSLICES=2 -DABORTS=1 \
         -DLEAVES=1 -DSLEEPS=1
+  holds "direct x2, small; throw, early"                -DDIRECT=3 -DCALLS=2 -DABORTS=1 -DLEAVES=1 -DSMALL=1
+  holds "direct, payload, small; asleep; bodies throw"  -DDIRECT=1 -DCALLS=2 -DABORTS=1 -DSLEEPS=1 -DSMALL=1
+  holds "two of them, mixed x5, small; asleep; all"     -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DABORTS=1 -DLEAVES=1 \
+        -DSLEEPS=1 -DSMALL=1
   ends  "payload, direct; asleep; every launch ends"    -DDIRECT=2 -DCALLS=2 -DSLEEPS=1
   ends  "direct; throw, early; every launch ends"       -DDIRECT=1 -DCALLS=1 -DABORTS=1 -DLEAVES=1
 }
@@ -56,6 +60,7 @@ faults() {
   finds STOP_WITHOUT_WAKE  -DPARTICIPANTS=2 -DDIRECT=1 -DCALLS=1 -DABORTS=1 -DSLEEPS=1
   finds DONE_WITHOUT_WAKE  -DPARTICIPANTS=2 -DDIRECT=3 -DCALLS=2 -DSLEEPS=1
   finds SLEEP_FOR_A_POST   -DPARTICIPANTS=2 -DSLEEPS=1
+  finds HELP_NOBODY        -DPARTICIPANTS=2 -DDIRECT=1 -DCALLS=1 -DSLEEPS=1 -DSMALL=1
 }
 
 # search "COMPILER OPTIONS" "VERIFIER OPTIONS" -D ...: all states, in build/model. Sets states, megabytes, seconds and errors;

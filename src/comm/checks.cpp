@@ -37,6 +37,10 @@ Blocks blocks_of(Operation operation, std::size_t size) {
   }
 }
 
+// Sizes of elements are powers of two, and most operations have one block: a division takes longer than the rest of a check.
+bool is_whole(std::size_t bytes, DType dtype) noexcept { return (bytes & (size_of(dtype) - 1)) == 0; }
+std::size_t block_of(std::size_t bytes, std::size_t count) noexcept { return count == 1 ? bytes : bytes / count; }
+
 void check_piece(const Call& call, std::size_t index, int rank, int size, const Caller& caller) {
   const Piece& piece = call.pieces[index];
   const auto where = [&] {
@@ -44,8 +48,8 @@ void check_piece(const Call& call, std::size_t index, int rank, int size, const 
   };
   const Blocks blocks = blocks_of(call.operation, static_cast<std::size_t>(size));
   const bool no_input = call.operation == Operation::kBroadcast && rank != call.root && piece.in.empty();
-  const std::size_t block = piece.out.size() / blocks.out;
-  if (piece.out.size() != block * blocks.out || block % size_of(piece.dtype) != 0) {
+  const std::size_t block = block_of(piece.out.size(), blocks.out);
+  if (piece.out.size() != block * blocks.out || !is_whole(block, piece.dtype)) {
     throw ShapeError(fmt::format("{}: out has {} bytes, which is not {} block(s) of whole elements of {} bytes",
                                  where(), piece.out.size(), blocks.out, size_of(piece.dtype)),
                      caller);

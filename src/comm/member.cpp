@@ -58,6 +58,7 @@ ThreadGroup::Member::Member(Meeting& meeting, Subgroups& subgroups, int rank)
       subgroups_(subgroups),
       rank_(rank),
       seat_(meeting.rank_in_roster(rank)),
+      payload_limit_(std::min(Post::kPayloadBytes, kPayloadsBytes / static_cast<std::size_t>(meeting.size()))),
       inputs_(static_cast<std::size_t>(meeting.size())),
       outputs_(inputs_.size()) {}
 
@@ -112,7 +113,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     Begun& own = begun(sequence);
     own.deadline = options.deadline;
     own.bytes = payload_bytes(call);
-    own.by_payload = own.bytes <= std::min(Post::kPayloadBytes, kPayloadsBytes / inputs_.size());
+    own.by_payload = own.bytes <= payload_limit_;
 
     Post& post = meeting_.post(rank_, sequence);
     post.finished = completed_;
@@ -129,6 +130,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     } else {
       stage_inputs(post, own);
       post.cut(rank_, size());
+      post.show_first_spans();
     }
     post.fingerprint = digest;
   } catch (const std::exception& error) {
@@ -214,12 +216,16 @@ void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
   }
 }
 
-// Its own region first, then whatever the others have not come to: they may be asleep, or computing.
+// Its own region first, then whatever the others have not come to: they may be asleep, or computing. A small region that
+// nobody sleeps over is carried out sooner than somebody else could look for it.
 void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
   if (!roster().begin_moving(seat_)) return;
   const bool timed = begun(sequence).bytes >= kWorthTiming;
   const Clock::time_point start = timed ? Clock::now() : Clock::time_point();
+  const bool is_small = roster().spins() && begun(sequence).bytes < kWorthWaking;
   for (int i = 0; i < size(); ++i) {
+    // Who came last has woken nobody for a small operation, so it looks now for those who sleep.
+    if (i > 0 && is_small && !roster().anyone_sleeps()) break;
     const int owner = (rank_ + i) % size();
     while (const auto claim = meeting_.claim(owner, sequence)) {
       carry_out(sequence, owner, *claim);
@@ -245,8 +251,9 @@ void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint
     const Range range = region.in_piece(slice, post.starts[piece], post.starts[piece + 1]);
     if (range.empty()) continue;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = post_of(i, sequence).pieces[piece].in;
-      outputs_[i] = post_of(i, sequence).pieces[piece].out;
+      const Post::PieceSpans spans = post_of(i, sequence).spans_of(piece);
+      inputs_[i] = spans.in;
+      outputs_[i] = spans.out;
     }
     const Spans spans = {inputs_, outputs_};
     const bool streams = is_large && !is_in_place(post.call.operation, owner, spans);

@@ -108,7 +108,8 @@ class ThreadGroup::Member final : public Group {
   Meeting& meeting_;
   Subgroups& subgroups_;
   const int rank_;
-  const int seat_;  // its rank in the roster
+  const int seat_;                   // its rank in the roster
+  const std::size_t payload_limit_;  // bytes of an operation that moves copies in the posts
 
   std::uint64_t last_begun_ = 0;
   std::uint64_t completed_ = 0;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <source_location>
 #include <string_view>
 #include <vector>
@@ -36,12 +37,18 @@ struct Post {
   // meeting is enough.
   static constexpr std::size_t kPayloadBytes = 1024;
 
-  // The first line is all that participants read of each other when they pass a few bytes. The stamp is the number of the
-  // operation, stored when all else is in place; operations are numbered from 1.
+  // Of one piece that is moved directly.
+  struct PieceSpans {
+    std::span<const std::byte> in;
+    std::span<std::byte> out;
+  };
+
+  // The first line is all that participants read of each other's posts when they pass a few bytes, or move one piece
+  // directly. The stamp is the number of the operation, stored when all else is in place; operations are numbered from 1.
   alignas(kCacheLine) std::atomic<std::uint64_t> stamp{0};
   std::uint64_t fingerprint = 0;
   std::uint64_t finished = 0;  // the last operation that this participant was through with then
-  std::array<std::byte, kCacheLine - 24> short_payload;
+  std::array<std::byte, kCacheLine - 24> short_payload;  // or the spans of the first piece
 
   // This participant's region of an operation that moves data directly: so many slices, of which so many were claimed
   // (claims beyond the last are counted, too) and carried out, by whomever.
@@ -79,6 +86,19 @@ struct Post {
     slices = Region(call.operation, rank, participants, starts.back()).slices();
     claimed.store(0, std::memory_order_relaxed);
     done.store(0, std::memory_order_relaxed);
+  }
+
+  // Where all pieces are moved directly.
+  void show_first_spans() noexcept {
+    const PieceSpans spans = {pieces[0].in, pieces[0].out};
+    static_assert(sizeof spans <= sizeof short_payload);
+    std::memcpy(short_payload.data(), &spans, sizeof spans);
+  }
+  PieceSpans spans_of(std::size_t piece) const noexcept {
+    if (piece > 0) return {pieces[piece].in, pieces[piece].out};
+    PieceSpans spans;
+    std::memcpy(&spans, short_payload.data(), sizeof spans);
+    return spans;
   }
 
   std::byte* payload(std::size_t bytes) noexcept {

@@ -19,6 +19,7 @@
 //   TEXTS         1: texts of errors are read from the posts
 //   MISMATCH      the operation in which the call of participant 0 differs, 0 for none
 //   SLEEPS        1: who waits sleeps until somebody wakes all
+//   SMALL         1: operations are so small that nobody looks at the others' regions unless somebody sleeps
 //   FAULT         one of the seeded faults
 
 #ifndef PARTICIPANTS
@@ -57,6 +58,9 @@
 #ifndef SLEEPS
 #define SLEEPS 0
 #endif
+#ifndef SMALL
+#define SMALL 0
+#endif
 #ifndef FAULT
 #define FAULT 0
 #endif
@@ -85,6 +89,7 @@
 #define STOP_WITHOUT_WAKE 21    // who stops to move wakes nobody who waits for quiet
 #define DONE_WITHOUT_WAKE 22    // who has done the last slice wakes nobody
 #define SLEEP_FOR_A_POST 23     // who waits for a free post sleeps, though those who finish wake nobody
+#define HELP_NOBODY 24          // who has woken nobody for a small operation leaves the regions of sleepers to them
 
 // Operations that a participant can have in flight. The engine has more; two are enough to use each again.
 #define POSTS 2
@@ -434,6 +439,8 @@ next_slice:
       i = (i + 1) % PARTICIPANTS;
       if
       :: i == _pid -> goto stop
+      // Looking at this together with the claim changes nothing: a region without a slice left stays so.
+      :: i != _pid && SMALL && (!ANY(IS_ASLEEP) || FAULT == HELP_NOBODY) -> goto stop
       :: else -> goto next_slice
       fi
     fi
