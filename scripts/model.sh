@@ -28,7 +28,8 @@ configurations() {
   holds "two of them, mixed x5; asleep; throw, early"   -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DSLICES=2 -DABORTS=1 \
         -DLEAVES=1 -DSLEEPS=1
   holds "direct x2, small; throw, early"                -DDIRECT=3 -DCALLS=2 -DABORTS=1 -DLEAVES=1 -DSMALL=1
-  holds "direct, payload, small; asleep; bodies throw"  -DDIRECT=1 -DCALLS=2 -DABORTS=1 -DSLEEPS=1 -DSMALL=1
+  holds "direct, payload, small; asleep; early"         -DDIRECT=1 -DCALLS=2 -DLEAVES=1 -DSLEEPS=1 -DSMALL=1
+  holds "direct, small; asleep; bodies throw"           -DDIRECT=1 -DCALLS=1 -DABORTS=1 -DSLEEPS=1 -DSMALL=1
   holds "two of them, mixed x5, small; asleep; all"     -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DABORTS=1 -DLEAVES=1 \
         -DSLEEPS=1 -DSMALL=1
   ends  "payload, direct; asleep; every launch ends"    -DDIRECT=2 -DCALLS=2 -DSLEEPS=1
