@@ -7,6 +7,11 @@ execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RE
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests failed (${result}):\n${listing}")
 endif()
+# Texts of parameters may hold what separates or groups the elements of a list.
+string(REGEX REPLACE "#[^\n]*" "" listing "${listing}")
+if(listing MATCHES "DISABLED_")
+  message(FATAL_ERROR "${PROGRAM} has a disabled test, which would count as passed with its suite")
+endif()
 string(REGEX MATCHALL "[^\n]+" lines "${listing}")
 set(script "")
 foreach(line IN LISTS lines)

@@ -32,6 +32,8 @@ configurations() {
   holds "direct, small; asleep; bodies throw"           -DDIRECT=1 -DCALLS=1 -DABORTS=1 -DSLEEPS=1 -DSMALL=1
   holds "two of them, mixed x5, small; asleep; all"     -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DABORTS=1 -DLEAVES=1 \
         -DSLEEPS=1 -DSMALL=1
+  holds "two of them, mixed x5, small; polled; all"     -DPARTICIPANTS=2 -DDIRECT=21 -DCALLS=5 -DSLICES=2 -DABORTS=1 \
+        -DLEAVES=1 -DDEADLINES=1 -DTESTS=1 -DSMALL=1
   ends  "payload, direct; asleep; every launch ends"    -DDIRECT=2 -DCALLS=2 -DSLEEPS=1
   ends  "direct; throw, early; every launch ends"       -DDIRECT=1 -DCALLS=1 -DABORTS=1 -DLEAVES=1
 }

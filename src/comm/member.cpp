@@ -27,6 +27,9 @@ constexpr std::size_t kWorthStreaming = std::size_t{16} * 1024 * 1024;
 // Nobody is woken when a post becomes free, which happens to those only who begin many operations ahead of others.
 constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(1);
 
+// Looks at an operation, a moment's worth, before the small regions of others are looked at.
+constexpr int kLooksAlone = 32;
+
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();  // an operation that is never complete
 
 constexpr std::chrono::nanoseconds kUnlimited = std::chrono::nanoseconds::max();
@@ -84,7 +87,7 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
   } else {
     // Who comes last and waits next may do small work alone and wake the others when it is done.
     const Begun& own = begun(sequence);
-    meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.bytes >= kWorthWaking);
+    meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.region >= kWorthWaking);
   }
   Statistics& statistics = roster().statistics(seat_);
   ++statistics.calls;
@@ -130,6 +133,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     } else {
       stage_inputs(post, own);
       post.cut(rank_, size());
+      own.region = post.starts.back();
       post.show_first_spans();
     }
     post.fingerprint = digest;
@@ -189,13 +193,13 @@ Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   if (own.by_payload) {
     move_payloads(sequence);  // they stay until everyone is through, so nobody has to be waited for
   } else {
-    if (!moved_) carry_out_slices(sequence);
-    moved_ = true;
+    carry_out_slices(sequence);
     if (const Seen seen = meeting_.look_for_done(sequence, next_); seen != Seen::kReached) return seen;
     own.staging.reset();
   }
   meeting_.finish(rank_, sequence);
-  met_ = moved_ = false;
+  met_ = false;
+  regions_ = looks_ = 0;
   next_ = 0;
   return Seen::kReached;
 }
@@ -216,17 +220,19 @@ void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
   }
 }
 
-// Its own region first, then whatever the others have not come to: they may be asleep, or computing. A small region that
-// nobody sleeps over is carried out sooner than somebody else could look for it.
+// Its own region first, then whatever the others have not come to: they may be asleep, or computing.
 void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
-  if (!roster().begin_moving(seat_)) return;
+  if (regions_ == size()) return;
+  const int regions = looks_at_all(sequence) ? size() : 1;
+  if (regions_ >= regions) return;
+  if (!roster().begin_moving(seat_)) {
+    regions_ = size();
+    return;
+  }
   const bool timed = begun(sequence).bytes >= kWorthTiming;
   const Clock::time_point start = timed ? Clock::now() : Clock::time_point();
-  const bool is_small = roster().spins() && begun(sequence).bytes < kWorthWaking;
-  for (int i = 0; i < size(); ++i) {
-    // Who came last has woken nobody for a small operation, so it looks now for those who sleep.
-    if (i > 0 && is_small && !roster().anyone_sleeps()) break;
-    const int owner = (rank_ + i) % size();
+  for (; regions_ < regions; ++regions_) {
+    const int owner = (rank_ + regions_) % size();
     while (const auto claim = meeting_.claim(owner, sequence)) {
       carry_out(sequence, owner, *claim);
       meeting_.count_done(owner, sequence);
@@ -237,6 +243,14 @@ void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
   if (!roster().anyone_sleeps()) return;
   int next = 0;
   if (meeting_.look_for_done(sequence, next) == Seen::kReached) roster().wake_all();
+}
+
+// Small regions are mostly carried out by their owners before anyone else could look for them, which would keep the owners from
+// their counters. So others wait a moment; not when somebody sleeps, as who came last has woken nobody for them, or is about to
+// sleep, this participant included: somebody may wait for it elsewhere.
+bool ThreadGroup::Member::looks_at_all(std::uint64_t sequence) noexcept {
+  return !roster().spins() || begun(sequence).region >= kWorthWaking || ++looks_ > kLooksAlone ||
+         roster().anyone_sleeps();
 }
 
 void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept {
@@ -280,6 +294,7 @@ bool ThreadGroup::Member::try_finish(std::uint64_t ticket) {
   if (completed_ >= ticket) return true;
   const Deadline deadline = begun(ticket).deadline;
   if (seen == Seen::kNotYet) {
+    looks_ = std::max(looks_, kLooksAlone);  // it does not come back soon, and never sleeps
     const bool is_over =
         polling_.look(roster(), Clock::now()) >= roster().time_without_progress() || deadline.expired();
     if (!is_over) return false;
@@ -370,7 +385,8 @@ void ThreadGroup::Member::give_up(std::uint64_t ticket, std::optional<Seen> seen
 void ThreadGroup::Member::reset(std::uint64_t last) noexcept {
   last_begun_ = completed_ = known_finished_ = last;
   for (Begun& own : begun_) own.staging.reset();
-  met_ = moved_ = has_thrown_ = is_in_flight_ = false;
+  met_ = has_thrown_ = is_in_flight_ = false;
+  regions_ = looks_ = 0;
   polling_ = {};
   next_ = 0;
 }

@@ -58,7 +58,8 @@ class ThreadGroup::Member final : public Group {
   // What this participant alone knows of an operation that it has begun and not completed.
   struct Begun {
     Deadline deadline = Deadline::never();
-    std::size_t bytes = 0;  // of its payload, or what that would be
+    std::size_t bytes = 0;   // of its payload, or what that would be
+    std::size_t region = 0;  // bytes of this participant's region of what is moved directly
     bool by_payload = false;
     Staging staging;
   };
@@ -79,6 +80,7 @@ class ThreadGroup::Member final : public Group {
   Seen carry_on(std::uint64_t sequence) noexcept;
   void move_payloads(std::uint64_t sequence) noexcept;
   void carry_out_slices(std::uint64_t sequence) noexcept;
+  bool looks_at_all(std::uint64_t sequence) noexcept;
   void carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept;
   void note_in_flight(bool in_flight);
 
@@ -118,8 +120,9 @@ class ThreadGroup::Member final : public Group {
 
   // How far the oldest operation is.
   bool met_ = false;
-  bool moved_ = false;
-  int next_ = 0;  // the first participant that has not been seen to have come, or its region to be done
+  int regions_ = 0;  // counted from its own, in which it found nothing left to carry out
+  int looks_ = 0;    // at the oldest, since everyone had arrived
+  int next_ = 0;     // the first participant that has not been seen to have come, or its region to be done
 
   bool is_in_flight_ = false;  // among subgroups_.in_flight()
   bool has_thrown_ = false;    // memory of what was begun may be gone

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <source_location>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "brigade/comm/group.h"
@@ -43,8 +44,9 @@ struct Post {
     std::span<std::byte> out;
   };
 
-  // The first line is all that participants read of each other's posts when they pass a few bytes, or move one piece
-  // directly. The stamp is the number of the operation, stored when all else is in place; operations are numbered from 1.
+  // The first line is all that participants read of each other's posts when they pass a few bytes; of one piece that is
+  // moved directly it holds the spans, so that besides it they read only counters of the region. The stamp is the number of
+  // the operation, stored when all else is in place; operations are numbered from 1.
   alignas(kCacheLine) std::atomic<std::uint64_t> stamp{0};
   std::uint64_t fingerprint = 0;
   std::uint64_t finished = 0;  // the last operation that this participant was through with then
@@ -91,7 +93,7 @@ struct Post {
   // Where all pieces are moved directly.
   void show_first_spans() noexcept {
     const PieceSpans spans = {pieces[0].in, pieces[0].out};
-    static_assert(sizeof spans <= sizeof short_payload);
+    static_assert(sizeof spans <= sizeof short_payload && std::is_trivially_copyable_v<PieceSpans>);
     std::memcpy(short_payload.data(), &spans, sizeof spans);
   }
   PieceSpans spans_of(std::size_t piece) const noexcept {

@@ -50,6 +50,29 @@ TEST_P(PendingOf, StartReturnsBeforeTheOthersCome) {
   });
 }
 
+// Also when the others do not come back to it.
+TEST_P(PendingOf, AreCompletedByWhoeverWaitsOrTests) {
+  for (const bool tests : {false, true}) {
+    ThreadGroup group(2, testing::patient());
+    std::atomic<bool> complete{false};
+    on_every_rank(group, [&](Group& member) {
+      std::vector<float> values(count(), 1.0F);
+      const Piece one = in_place(values);
+      Pending pending = member.start(sum_of(one), {});
+      if (member.rank() == 0) {
+        while (!complete.load()) std::this_thread::yield();
+      } else if (tests) {
+        while (!pending.test()) std::this_thread::yield();
+      } else {
+        pending.wait();
+      }
+      complete.store(true);
+      pending.wait();
+      EXPECT_EQ(values, std::vector<float>(count(), 2.0F));
+    });
+  }
+}
+
 // More than may be in flight, in order, whatever the order of waiting; the descriptions may die at once.
 TEST_P(PendingOf, ManyAreCarriedOutInOrder) {
   const std::size_t operations = count() > 10'000 ? 10 : 30;

@@ -19,7 +19,7 @@
 //   TEXTS         1: texts of errors are read from the posts
 //   MISMATCH      the operation in which the call of participant 0 differs, 0 for none
 //   SLEEPS        1: who waits sleeps until somebody wakes all
-//   SMALL         1: operations are so small that nobody looks at the others' regions unless somebody sleeps
+//   SMALL         1: operations are so small that nobody looks at the others' regions unless somebody sleeps, or for long
 //   FAULT         one of the seeded faults
 
 #ifndef PARTICIPANTS
@@ -226,7 +226,7 @@ inline complete() {
   CHECK(!IS_DIRECT || ALL(HAS_NOT_GIVEN_UP), "VIOLATED: an operation ends well for some and fails for others\n");
   finished[_pid] = s;
   reads[_pid] = 0;
-  moved = 0;
+  moved = 0; helped = 0;
   printf("%d completes %d\n", _pid, s)
 }
 
@@ -276,6 +276,7 @@ active [PARTICIPANTS] proctype participant() {
   byte s;        // the operation that it is at
   bool waits;    // in a call that returns when everything begun is complete
   bool moved;    // it has found everything claimed in the oldest operation in flight
+  bool helped;   // and has looked at the regions of others
   byte i;
   byte slice;
 
@@ -408,7 +409,7 @@ carry_on:
 
 work:
 #if FAULT != LOOK_THEN_ANNOUNCE
-  atomic { moving[_pid] = 1; i = _pid; printf("%d announces that it moves\n", _pid) }
+  atomic { moving[_pid] = 1; i = (_pid + helped) % PARTICIPANTS; printf("%d announces that it moves\n", _pid) }
 #endif
 #if FAULT != NO_LOOK_AT_FAILED
   atomic {
@@ -419,7 +420,7 @@ work:
   }
 #endif
 #if FAULT == LOOK_THEN_ANNOUNCE
-  atomic { moving[_pid] = 1; i = _pid; printf("%d announces that it moves\n", _pid) }
+  atomic { moving[_pid] = 1; i = (_pid + helped) % PARTICIPANTS; printf("%d announces that it moves\n", _pid) }
 #endif
 
 next_slice:
@@ -440,8 +441,8 @@ next_slice:
       if
       :: i == _pid -> goto stop
       // Looking at this together with the claim changes nothing: a region without a slice left stays so.
-      :: i != _pid && SMALL && (!ANY(IS_ASLEEP) || FAULT == HELP_NOBODY) -> goto stop
-      :: else -> goto next_slice
+      :: i != _pid && SMALL && !helped && (!ANY(IS_ASLEEP) || FAULT == HELP_NOBODY) -> goto stop
+      :: else -> helped = SMALL; goto next_slice
       fi
     fi
   }
@@ -461,6 +462,8 @@ stop:
 await_done:
   atomic {
     if
+    // After a while, or before it sleeps.
+    :: SMALL && !helped && FAULT != HELP_NOBODY -> helped = 1; goto work
     :: COMPLETE -> complete(); goto completed
     :: failed && !COMPLETE ->
 #if FAULT == DECIDE_EARLY
@@ -526,7 +529,7 @@ fail:
   fail_group(0);
 failure:
   read_last_post();
-  atomic { moved = 0; goto quiet }
+  atomic { moved = 0; helped = 0; goto quiet }
 
 // A body throws on its own account. What is in flight is dropped.
 throw:
@@ -539,12 +542,12 @@ throw:
 #if FAULT != QUIET_THEN_FAIL
   fail_group(0);
 #endif
-  atomic { moved = 0; goto quiet }
+  atomic { moved = 0; helped = 0; goto quiet }
 
 refused:
   atomic {
     printf("%d comes to a group that has failed\n", _pid);
-    moved = 0;
+    moved = 0; helped = 0;
     if
     :: finished[_pid] == begun -> goto exception
     :: else
@@ -593,7 +596,7 @@ leave:
 // Who launched the bodies has them all back before it resets the group and launches again.
 caller:
   atomic {
-    begun = 0; s = 0; waits = 0; moved = 0;
+    begun = 0; s = 0; waits = 0; moved = 0; helped = 0;
     out[_pid] = 1;
     if
 #if FAULT == EARLY_RESET

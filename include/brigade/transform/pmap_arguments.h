@@ -216,7 +216,11 @@ void PmapArguments<Args...>::add_inputs(const tree::Path& path, const Sharded<T>
     const auto add_leaf = [&](const tree::Path& at, const auto&, const auto& leaf) {
       if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>) {
         check_tensor(at, leaf);
-        if (next == inputs.size()) inputs.push_back(Input::per_device({}));
+        if (next == inputs.size()) {
+          std::vector<at::Tensor> column;
+          column.reserve(values.size());
+          inputs.push_back(Input::per_device(std::move(column)));
+        }
         inputs[next++].add(leaf);
       }
     };
