@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 std::optional<int> at(const Axes& axes, std::span<const tree::Step> steps, const tree::Path& above = {}) {
-  if (steps.empty()) return axes.at(above, "in_axes", std::source_location::current());
+  if (steps.empty()) return axes.at(above, "in_axes", "i", std::source_location::current());
   const tree::Path path = above.below(steps.front());
   return at(axes, steps.subspan(1), path);
 }

@@ -143,6 +143,14 @@ TEST(PmapErrors, NoRowsAtAll) {
 }
 
 TEST(PmapErrors, AxesThatAreNoPrefixNameThePath) {
+  const torch::Tensor x = torch::ones({2});
+  EXPECT_THAT(
+      [&] {
+        pmap([](std::tuple<std::pair<torch::Tensor, torch::Tensor>, torch::Tensor> t) { return t; },
+             {.axis_name = "i", .in_axes = {{{0, 0, 0}, 0}}})(std::tuple(std::pair(x, x), x));
+      },
+      ThrowsMessage<TreeError>(AllOf(HasSubstr("in_axes[0][0] has 3 entries where the value has 2 children"),
+                                     HasSubstr("axis \"i\""), HasSubstr("pmap_errors_test.cpp:"))));
   EXPECT_THAT(
       [] {
         pmap([](Params p, torch::Tensor) { return p; }, {.in_axes = {{0, 0, 0}, 0}})(
@@ -163,15 +171,17 @@ TEST(PmapErrors, AxesThatAreNoPrefixNameThePath) {
 
 TEST(PmapErrors, DevicesEmptyTwiceOrInTheWrongNumber) {
   const auto identity = [](torch::Tensor x) { return x; };
-  EXPECT_THAT([&] { pmap(identity, {.devices = std::vector<Device>{}})(torch::ones({2})); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("`devices` is empty")));
+  EXPECT_THAT([&] { pmap(identity, {.axis_name = "i", .devices = std::vector<Device>{}})(torch::ones({2})); },
+              ThrowsMessage<InvalidArgument>(
+                  AllOf(HasSubstr("`devices` is empty"), HasSubstr("axis \"i\""), HasSubstr("pmap_errors_test.cpp:"))));
   EXPECT_THAT([&] { pmap([](int v) { return v; }, {.devices = std::vector<Device>{}})(1); },
               ThrowsMessage<InvalidArgument>(HasSubstr("`devices` is empty")));
   EXPECT_THAT(
       [&] {
-        pmap(identity, {.devices = {{devices()[1], devices()[1]}}})(torch::ones({2}));
+        pmap(identity, {.axis_name = "i", .devices = {{devices()[1], devices()[1]}}})(torch::ones({2}));
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("cpu:1 stands twice")));
+      ThrowsMessage<InvalidArgument>(
+          AllOf(HasSubstr("cpu:1 stands twice"), HasSubstr("axis \"i\""), HasSubstr("pmap_errors_test.cpp:"))));
   EXPECT_THAT(
       [&] {
         pmap(identity, {.devices = {{devices()[1], devices()[2]}}})(torch::ones({3}));
@@ -258,6 +268,13 @@ TEST(PmapErrors, AxisSizesThatMakeNoSense) {
 }
 
 TEST(PmapErrors, OutAxesThatAreNoPrefixOfTheResult) {
+  EXPECT_THAT(
+      [] {
+        pmap([](torch::Tensor x) { return std::tuple(std::tuple(std::pair(x, x), x), x); },
+             {.axis_name = "i", .out_axes = Axes{Axes{Axes{0, 0, 0}, 0}, 0}})(torch::ones({2}));
+      },
+      ThrowsMessage<TreeError>(AllOf(HasSubstr("out_axes[0][0] has 3 entries where the value has 2 children"),
+                                     HasSubstr("axis \"i\""), HasSubstr("pmap_errors_test.cpp:"))));
   EXPECT_THAT(
       [] {
         pmap([](torch::Tensor x) { return std::pair(x, x); }, {.out_axes = {0, 0, 0}})(torch::ones({2}));

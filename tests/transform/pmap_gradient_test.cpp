@@ -166,6 +166,27 @@ TEST(PmapGradient, FirstAndSecondOrderForEveryFormOfInAxesAndOutAxesEqualTheLoop
   EXPECT_EQ(forms, 35);
 }
 
+TEST(PmapGradient, OfThreeArgumentsEachAlongItsOwnAxisEqualsTheLoopOverSlices) {
+  constexpr std::int64_t kN = 3;
+  const auto f = pmap([](torch::Tensor a, torch::Tensor b, torch::Tensor c) { return (a * b).sin() + a * c.exp(); },
+                      {.in_axes = {1, 2, none}});
+  struct Arguments {
+    torch::Tensor a, b, c;
+  };
+  const Arguments at{draw({2, kN, 4}), draw({2, 4, kN}), draw({2, 4})};
+  const torch::Tensor weights = draw({kN, 2, 4});
+  const Arguments g = grad([&](const Arguments& t) { return (f(t.a, t.b, t.c).stack() * weights).sum(); })(at);
+  const Arguments expected = grad([&](const Arguments& t) {
+    std::vector<torch::Tensor> each;
+    for (std::int64_t i = 0; i < kN; ++i) {
+      const torch::Tensor a = t.a.select(1, i);
+      each.push_back((a * t.b.select(2, i)).sin() + a * t.c.exp());
+    }
+    return (torch::stack(each) * weights).sum();
+  })(at);
+  EXPECT_TRUE(torch::allclose(g.a, expected.a) && torch::allclose(g.b, expected.b) && torch::allclose(g.c, expected.c));
+}
+
 TEST(PmapGradient, FollowsATreePrefixOfInAxes) {
   struct Model {
     torch::Tensor w;

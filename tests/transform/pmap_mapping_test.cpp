@@ -57,6 +57,21 @@ TEST(Pmap, TakesTreesWithATreePrefixOfAxes) {
   }
 }
 
+TEST(Pmap, SplitsAndStacksEachArgumentAndResultAlongItsOwnAxis) {
+  const torch::Tensor x = torch::arange(24.0).reshape({2, 3, 4}), y = torch::arange(12.0).reshape({2, 2, 3}) + 50;
+  const auto f = pmap([](torch::Tensor a, torch::Tensor b) { return std::pair(a.t() + 1, lax::psum(b, "i")); },
+                      {.axis_name = "i", .in_axes = {1, 2}, .out_axes = {2, none}});
+  const auto [each, sum] = f(x, y).stack();
+  std::vector<torch::Tensor> slices;
+  torch::Tensor total = torch::zeros({2, 2});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    slices.push_back(x.select(1, i).t() + 1);
+    total = total + y.select(2, i);
+  }
+  EXPECT_TRUE(torch::equal(each, torch::stack(slices, 2)));
+  EXPECT_TRUE(torch::equal(sum, total));
+}
+
 TEST(Pmap, StacksAlongATreePrefixOfOutAxes) {
   struct Out {
     torch::Tensor each, same;

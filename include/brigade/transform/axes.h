@@ -26,14 +26,17 @@ class Axes {
   Axes(std::initializer_list<Axes> children) : is_leaf_(false), children_(children) {}
 
   // The choice for the leaf at `path`; std::nullopt means none. The first step of the path may be the argument.
-  // Throws TreeError, with the place such as `in_axes[0].w1`, when this is no prefix of the tree that the path is in.
-  std::optional<int> at(const tree::Path& path, std::string_view name, std::source_location site) const;
+  // Throws TreeError, with the place such as `in_axes[0].w1`, when this is no prefix of the tree that the path is in; its
+  // text names the `axis` of the pmap at `site`.
+  std::optional<int> at(const tree::Path& path, std::string_view name, std::string_view axis,
+                        std::source_location site) const;
 
   // What holds for child `index`; itself where one choice holds for everything below.
   Axes child(std::size_t index) const { return is_leaf_ || index >= children_.size() ? *this : children_[index]; }
 
  private:
-  const Axes& down(const tree::Path& path, std::string_view name, std::source_location site) const;
+  const Axes& down(const tree::Path& path, std::string_view name, std::string_view axis,
+                   std::source_location site) const;
 
   bool is_leaf_ = true;
   std::optional<int> axis_ = {};

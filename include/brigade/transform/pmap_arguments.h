@@ -142,7 +142,9 @@ class PmapArguments {
     return {.argument = path.text(), .axis = options_.axis_name, .site = site_};
   }
 
-  std::optional<int> axis_of(const tree::Path& path) const { return options_.in_axes.at(path, "in_axes", site_); }
+  std::optional<int> axis_of(const tree::Path& path) const {
+    return options_.in_axes.at(path, "in_axes", options_.axis_name, site_);
+  }
 
   void check_tensor(const tree::Path& path, const at::Tensor& tensor) const {
     if (!tensor.defined()) {

@@ -23,7 +23,7 @@ template <class Result>
 void check_result(int position, const Result& first, const Result& own, const PmapOptions& options,
                   std::source_location site) {
   const auto check_leaf = [&](const tree::Path& path, const auto& a, const auto& b) {
-    if (position == 0) options.out_axes.at(path, "out_axes", site);
+    if (position == 0) options.out_axes.at(path, "out_axes", options.axis_name, site);
     if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(a)>>) {
       if (a.defined() != b.defined()) tree::throw_structure_mismatch(path, "one tensor is undefined, another is not");
     }

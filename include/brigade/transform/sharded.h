@@ -163,7 +163,7 @@ class Sharded {
 template <class T>
 T Sharded<T>::stack(Agreement agreement, std::source_location site) const {
   T result = (*this)[0];
-  const auto axis_of = [&](const tree::Path& path) { return out_axes_.at(path, "out_axes", site); };
+  const auto axis_of = [&](const tree::Path& path) { return out_axes_.at(path, "out_axes", /*axis=*/{}, site); };
   // By leaf, then by position.
   std::vector<std::vector<at::Tensor>> columns;
   for (std::size_t i = 0; i < values_.size(); ++i) {
