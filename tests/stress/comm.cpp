@@ -387,7 +387,7 @@ int run(std::int64_t wanted, int seconds, unsigned seed) {
 int main(int argc, char** argv) {
   CLI::App app("Collectives with failures at random.");
   std::int64_t collectives = 100'000;
-  int seconds = 600;
+  int seconds = 1800;
   unsigned seed = 1;
   app.add_option("--collectives", collectives, "how many have to complete")->capture_default_str();
   app.add_option("--seconds", seconds, "give up after so long")->capture_default_str();
