@@ -29,20 +29,6 @@ endif()
 # functions use is instantiated again in every file, which takes twice as long as the headers of tensors and gradients.
 set(BRIGADE_TORCH_HEADERS <torch/types.h> <torch/csrc/autograd/autograd.h> <torch/csrc/autograd/custom_function.h>)
 
-# brigade_precompiled(name LIBRARIES lib ... HEADERS header ... [OPTIONS option ...])
-function(brigade_precompiled name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES;HEADERS;OPTIONS" ${ARGN})
-  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
-  target_link_libraries(${name} PRIVATE brigade_flags ${ARG_LIBRARIES})
-  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
-  target_compile_options(${name} PRIVATE -fPIC ${ARG_OPTIONS})
-  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
-endfunction()
-
-if(BRIGADE_WITH_TORCH)
-  brigade_precompiled(brigade_pch LIBRARIES brigade_torch HEADERS ${BRIGADE_TORCH_HEADERS})
-endif()
-
 # brigade_own(target [PRECOMPILED name]): our flags, and the headers that brigade_precompiled(name) compiled.
 function(brigade_own target)
   cmake_parse_arguments(ARG "" "PRECOMPILED" "" ${ARGN})
@@ -54,3 +40,17 @@ function(brigade_own target)
     target_precompile_headers(${target} REUSE_FROM ${ARG_PRECOMPILED})
   endif()
 endfunction()
+
+# brigade_precompiled(name LIBRARIES lib ... HEADERS header ... [OPTIONS option ...])
+function(brigade_precompiled name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;HEADERS;OPTIONS" ${ARGN})
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  brigade_own(${name})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+if(BRIGADE_WITH_TORCH)
+  brigade_precompiled(brigade_pch LIBRARIES brigade_torch HEADERS ${BRIGADE_TORCH_HEADERS})
+endif()

@@ -87,7 +87,7 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
   } else {
     // Who comes last and waits next may do small work alone and wake the others when it is done.
     const Begun& own = begun(sequence);
-    meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || own.region >= kWorthWaking);
+    meeting_.arrive(rank_, sequence, own.by_payload || next == Next::kGoesOn || !is_small(sequence));
   }
   Statistics& statistics = roster().statistics(seat_);
   ++statistics.calls;
@@ -133,7 +133,6 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     } else {
       stage_inputs(post, own);
       post.cut(rank_, size());
-      own.region = post.starts.back();
       post.show_first_spans();
     }
     post.fingerprint = digest;
@@ -245,12 +244,16 @@ void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
   if (meeting_.look_for_done(sequence, next) == Seen::kReached) roster().wake_all();
 }
 
+// Of an operation that moves data directly, by this participant's region; the others' have as many bytes.
+bool ThreadGroup::Member::is_small(std::uint64_t sequence) const noexcept {
+  return meeting_.post(rank_, sequence).starts.back() < kWorthWaking;
+}
+
 // Small regions are mostly carried out by their owners before anyone else could look for them, which would keep the owners from
 // their counters. So others wait a moment; not when somebody sleeps, as who came last has woken nobody for them, or is about to
 // sleep, this participant included: somebody may wait for it elsewhere.
 bool ThreadGroup::Member::looks_at_all(std::uint64_t sequence) noexcept {
-  return !roster().spins() || begun(sequence).region >= kWorthWaking || ++looks_ > kLooksAlone ||
-         roster().anyone_sleeps();
+  return !roster().spins() || !is_small(sequence) || ++looks_ > kLooksAlone || roster().anyone_sleeps();
 }
 
 void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept {

@@ -58,8 +58,7 @@ class ThreadGroup::Member final : public Group {
   // What this participant alone knows of an operation that it has begun and not completed.
   struct Begun {
     Deadline deadline = Deadline::never();
-    std::size_t bytes = 0;   // of its payload, or what that would be
-    std::size_t region = 0;  // bytes of this participant's region of what is moved directly
+    std::size_t bytes = 0;  // of its payload, or what that would be
     bool by_payload = false;
     Staging staging;
   };
@@ -80,6 +79,7 @@ class ThreadGroup::Member final : public Group {
   Seen carry_on(std::uint64_t sequence) noexcept;
   void move_payloads(std::uint64_t sequence) noexcept;
   void carry_out_slices(std::uint64_t sequence) noexcept;
+  bool is_small(std::uint64_t sequence) const noexcept;
   bool looks_at_all(std::uint64_t sequence) noexcept;
   void carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept;
   void note_in_flight(bool in_flight);

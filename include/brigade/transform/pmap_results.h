@@ -11,6 +11,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/transform/call_inputs.h"
+#include "brigade/transform/grad.h"
 #include "brigade/transform/pmap_options.h"
 #include "brigade/transform/sharded.h"
 #include "brigade/transform/spmd_graph.h"
@@ -41,18 +42,6 @@ void check_result(int position, const Result& first, const Result& own, const Pm
   }
 }
 
-template <class Result>
-bool is_differentiable(const Result& result) {
-  bool any = false;
-  tree::for_each(
-      [&](const tree::Path&, const auto& leaf) {
-        if constexpr (tree::TensorLeaf<std::remove_cvref_t<decltype(leaf)>>)
-          any = any || (leaf.defined() && leaf.requires_grad());
-      },
-      result);
-  return any;
-}
-
 // The checked results as the caller sees them: outside the devices' graphs, and connected to the caller's.
 template <class Result>
 typename Sharded<Result>::Values results_outside(const std::shared_ptr<Axis>& axis, CallInputs& inputs,
@@ -61,7 +50,7 @@ typename Sharded<Result>::Values results_outside(const std::shared_ptr<Axis>& ax
   bool in_graph = inputs.any_differentiated();
   for (std::size_t position = 0; position < results.size(); ++position) {
     check_result(static_cast<int>(position), *results.front(), *results[position], options, site);
-    in_graph = in_graph || is_differentiable(*results[position]);
+    in_graph = in_graph || requires_grad(*results[position]);
   }
   typename Sharded<Result>::Values values;
   if constexpr (requires { values.reserve(results.size()); }) values.reserve(results.size());
