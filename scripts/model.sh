@@ -18,6 +18,7 @@ configurations() {
   holds "direct, payload, direct; deadlines"            -DDIRECT=5 -DDEADLINES=1
   holds "payload x3; deadlines; texts of errors"        -DDEADLINES=1 -DTEXTS=1
   holds "direct, payload, direct; aborted from outside" -DDIRECT=5 -DOUTSIDER=1
+  holds "payload x3; aborted from outside, early"       -DOUTSIDER=1 -DLEAVES=1
   holds "direct x3; a mismatch in the second"           -DDIRECT=7 -DMISMATCH=2
   holds "payload, direct x2; a mismatch; bodies throw"  -DDIRECT=6 -DMISMATCH=2 -DABORTS=1
   holds "mixed x5, two slices; nothing fails"           -DDIRECT=21 -DCALLS=5 -DSLICES=2
@@ -64,6 +65,7 @@ faults() {
   finds DONE_WITHOUT_WAKE  -DPARTICIPANTS=2 -DDIRECT=3 -DCALLS=2 -DSLEEPS=1
   finds SLEEP_FOR_A_POST   -DPARTICIPANTS=2 -DSLEEPS=1
   finds HELP_NOBODY        -DPARTICIPANTS=2 -DDIRECT=1 -DCALLS=1 -DSLEEPS=1 -DSMALL=1
+  finds NO_VERDICT         -DPARTICIPANTS=2 -DCALLS=1 -DOUTSIDER=1
 }
 
 # search "COMPILER OPTIONS" "VERIFIER OPTIONS" -D ...: all states, in build/model. Sets states, megabytes, seconds and errors;

@@ -8,7 +8,7 @@ namespace brigade::comm {
 namespace {
 
 constexpr std::array<std::string_view, kOperationCount> kOperationNames = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "permute", "barrier"};
+    "all_reduce", "reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "permute", "barrier"};
 constexpr std::array<std::string_view, 3> kReduceOpNames = {"sum", "min", "max"};
 
 // A polynomial in an odd number (2^64 divided by the golden ratio), modulo 2^64, whose coefficients are what is absorbed. A
@@ -56,7 +56,7 @@ std::uint64_t fingerprint(const Call& call, std::string_view tag) noexcept {
   digest.absorb(static_cast<std::uint64_t>(call.operation) << 8 | static_cast<std::uint64_t>(call.reduction.op));
   // Divisors differ in their high bits.
   digest.absorb(std::rotl(std::bit_cast<std::uint64_t>(call.reduction.divisor), 16));
-  digest.absorb(static_cast<std::uint64_t>(call.root));
+  digest.absorb(static_cast<std::uint64_t>(call.root) << 1 | static_cast<std::uint64_t>(call.leaves.has_value()));
   digest.absorb(call.pieces.size());
   digest.absorb(call.pairs.size());
   digest.absorb(tag.size());

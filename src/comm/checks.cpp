@@ -6,16 +6,16 @@
 #include <functional>
 #include <vector>
 
+#include "comm/reduce_kernels.h"
+
 namespace brigade::comm {
 namespace {
 
-bool overlap_in_part(const Piece& piece) {
+bool overlap_in_part(std::span<const std::byte> in, std::span<const std::byte> out) {
   const std::less<const std::byte*> before;  // a total order, also among unrelated objects
-  const std::byte* in = piece.in.data();
-  const std::byte* out = piece.out.data();
-  if (piece.in.empty() || piece.out.empty()) return false;
-  if (in == out && piece.in.size() == piece.out.size()) return false;
-  return before(in, out + piece.out.size()) && before(out, in + piece.in.size());
+  if (in.empty() || out.empty()) return false;
+  if (in.data() == out.data() && in.size() == out.size()) return false;
+  return before(in.data(), out.data() + out.size()) && before(out.data(), in.data() + in.size());
 }
 
 // What `in` and `out` of one piece must hold, as multiples of one block.
@@ -41,6 +41,45 @@ Blocks blocks_of(Operation operation, std::size_t size) {
 bool is_whole(std::size_t bytes, DType dtype) noexcept { return (bytes & (size_of(dtype) - 1)) == 0; }
 std::size_t block_of(std::size_t bytes, std::size_t count) noexcept { return count == 1 ? bytes : bytes / count; }
 
+void check_leaves(const Call& call, int size, const Caller& caller) {
+  if (!is_reduction_of_whole(call.operation) || call.reduction.op != ReduceOp::kSum) {
+    throw InvalidArgument(fmt::format("{}: leaves are for sums by all_reduce and reduce only", name_of(call.operation)),
+                          caller);
+  }
+  for (const std::int32_t count : *call.leaves) {
+    if (count >= 1) continue;
+    throw InvalidArgument(
+        fmt::format("{}: an addend of {} leaves; it holds at least one", name_of(call.operation), count), caller);
+  }
+  const std::vector<std::span<const std::byte>> addends(call.leaves->size());
+  if (size == 1 && !Addends(addends, *call.leaves).are_subtrees()) {
+    throw InvalidArgument(fmt::format("{}: addends of [{}] leaves are not whole subtrees of their sum",
+                                      name_of(call.operation), fmt::join(*call.leaves, ", ")),
+                          caller);
+  }
+}
+
+template <class Where>
+void check_addends(const Call& call, const Piece& piece, Where where, const Caller& caller) {
+  if (!piece.in.empty() || piece.addends.size() != call.leaves->size()) {
+    throw ShapeError(
+        fmt::format("{}: {} addends and {} bytes of in, where the call states the leaves of {} addends: give "
+                    "as many, and no in",
+                    where(), piece.addends.size(), piece.in.size(), call.leaves->size()),
+        caller);
+  }
+  for (const std::span<const std::byte> addend : piece.addends) {
+    if (addend.size() != piece.out.size()) {
+      throw ShapeError(fmt::format("{}: an addend has {} bytes and out {}; they must have as many", where(),
+                                   addend.size(), piece.out.size()),
+                       caller);
+    }
+    if (overlap_in_part(addend, piece.out)) {
+      throw InvalidArgument(where() + ": an addend and out overlap; they must be the same span or disjoint", caller);
+    }
+  }
+}
+
 void check_piece(const Call& call, std::size_t index, int rank, int size, const Caller& caller) {
   const Piece& piece = call.pieces[index];
   const auto where = [&] {
@@ -54,12 +93,14 @@ void check_piece(const Call& call, std::size_t index, int rank, int size, const 
                                  where(), piece.out.size(), blocks.out, size_of(piece.dtype)),
                      caller);
   }
-  if (!no_input && piece.in.size() != block * blocks.in) {
+  if (call.leaves) {
+    check_addends(call, piece, where, caller);
+  } else if (!no_input && piece.in.size() != block * blocks.in) {
     throw ShapeError(fmt::format("{}: in has {} bytes and out {}; with {} participants in must have {}", where(),
                                  piece.in.size(), piece.out.size(), size, block * blocks.in),
                      caller);
   }
-  if (overlap_in_part(piece)) {
+  if (overlap_in_part(piece.in, piece.out)) {
     throw InvalidArgument(where() + ": in and out overlap; they must be the same span or disjoint", caller);
   }
 }
@@ -137,7 +178,8 @@ void check_subgroup(std::span<const int> ranks, int rank, int size, const Caller
 }
 
 void check_call(const Call& call, int rank, int size, const Caller& caller) {
-  if (call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter) {
+  if (call.leaves) check_leaves(call, size, caller);
+  if (is_reduction_of_whole(call.operation) || call.operation == Operation::kReduceScatter) {
     for (const Piece& piece : call.pieces) check_reduction(call.reduction, piece.dtype, caller);
   }
   if (call.root < 0 || call.root >= size) {

@@ -26,15 +26,24 @@ bool Meeting::all_arrived(std::uint64_t sequence, int& next) const noexcept {
 }
 
 Seen Meeting::look_for_arrivals(std::uint64_t sequence, int& next) const noexcept {
-  if (all_arrived(sequence, next)) return Seen::kReached;
+  const bool arrived = all_arrived(sequence, next);
+  if (roster_.failed()) return judge(sequence, next);
+  if (arrived) return Seen::kReached;
   if (!roster_.anything_ended()) return Seen::kNotYet;
-  // Whoever failed the group over a mismatch had seen everyone arrive; so does this look, and finds the mismatch itself.
-  if (all_arrived(sequence, next)) return Seen::kReached;
-  if (roster_.failed()) return Seen::kFailed;
   for (int rank = next; rank < size(); ++rank) {
     if (roster_.has_left(rank_in_roster(rank)) && !has_arrived(rank, sequence)) return Seen::kFailed;
   }
   return Seen::kNotYet;
+}
+
+// Of a group that has failed. Who saw everyone arrive before that is through, and so is everyone else then. Whoever failed
+// the group over a mismatch had seen everyone, so all find the mismatch themselves.
+Seen Meeting::judge(std::uint64_t sequence, int& next) const noexcept {
+  const std::lock_guard lock(verdict_);
+  if (condemned_ <= sequence) return Seen::kFailed;
+  if (all_arrived(sequence, next)) return Seen::kReached;
+  condemned_ = sequence;
+  return Seen::kFailed;
 }
 
 bool Meeting::all_alike(int rank, std::uint64_t sequence) const noexcept {
@@ -97,6 +106,7 @@ std::optional<std::uint64_t> Meeting::last_sequence(int rank) const noexcept {
 
 void Meeting::reset(std::uint64_t last) noexcept {
   before_ = last;
+  condemned_ = kNever;
   for (Participant& participant : participants_) participant.finished.store(last);
 }
 

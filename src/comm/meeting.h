@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +41,8 @@ class Meeting {
     return post(rank, sequence).stamp.load() >= sequence;
   }
 
-  // kFailed also when one that has not arrived has left. `next` is the first participant that was not seen there, from 0,
+  // kFailed also when one that has not arrived has left. All participants come to one end: what is complete for one has not
+  // failed for another, whatever fails the group meanwhile. `next` is the first participant that was not seen there, from 0,
   // so that each is looked at until it is there and then no more.
   Seen look_for_arrivals(std::uint64_t sequence, int& next) const noexcept;
 
@@ -75,6 +78,8 @@ class Meeting {
   void reset(std::uint64_t last) noexcept;
 
  private:
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
   struct alignas(kCacheLine) Participant {
     Post posts[kInFlight];
     alignas(kCacheLine) std::atomic<std::uint64_t> finished{0};
@@ -84,12 +89,17 @@ class Meeting {
   const Participant& at(int rank) const noexcept { return participants_[static_cast<std::size_t>(rank)]; }
 
   bool all_arrived(std::uint64_t sequence, int& next) const noexcept;
+  Seen judge(std::uint64_t sequence, int& next) const noexcept;
   bool all_done(std::uint64_t sequence, int& next) const noexcept;
 
   Roster& roster_;
   const std::vector<int> ranks_;
   std::uint64_t before_ = 0;  // the last operation before the reset
   std::vector<Participant> participants_;
+
+  // The first operation that failed as not everyone had arrived. Whoever arrives later finds it failed, too.
+  mutable std::mutex verdict_;
+  mutable std::uint64_t condemned_ = kNever;
 };
 
 }  // namespace brigade::comm

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "comm/deadlock.h"
+#include "comm/reduce_kernels.h"
 #include "comm/subgroups.h"
 
 namespace brigade::comm {
@@ -39,6 +40,12 @@ constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 15) 
 std::size_t payload_bytes(const Call& call) noexcept {
   std::size_t bytes = 0;
   for (const Piece& piece : call.pieces) bytes += aligned(common_bytes(call.operation, piece));
+  return bytes;
+}
+
+std::size_t bytes_given(const Piece& piece) noexcept {
+  std::size_t bytes = piece.in.size();
+  for (const ConstBytes addend : piece.addends) bytes += addend.size();
   return bytes;
 }
 
@@ -91,7 +98,7 @@ std::uint64_t ThreadGroup::Member::begin(const Call& call, const CallOptions& op
   }
   Statistics& statistics = roster().statistics(seat_);
   ++statistics.calls;
-  for (const Piece& piece : call.pieces) statistics.bytes += static_cast<std::int64_t>(piece.in.size());
+  for (const Piece& piece : call.pieces) statistics.bytes += static_cast<std::int64_t>(bytes_given(piece));
   return sequence;
 }
 
@@ -112,11 +119,15 @@ void ThreadGroup::Member::await_free_post(std::uint64_t sequence, const CallOpti
 void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, const CallOptions& options) {
   try {
     check_call(call, rank_, size(), caller(options.site));
-    if (size() == 1) return;
+    if (size() == 1) {
+      leaves_.clear();
+      if (call.leaves) keep_leaves(*call.leaves);
+      return;
+    }
     Begun& own = begun(sequence);
     own.deadline = options.deadline;
     own.bytes = payload_bytes(call);
-    own.by_payload = own.bytes <= payload_limit_;
+    own.by_payload = own.bytes <= payload_limit_ && !call.leaves;
 
     Post& post = meeting_.post(rank_, sequence);
     post.finished = completed_;
@@ -166,8 +177,33 @@ void ThreadGroup::Member::run_alone(const Call& call) noexcept {
   for (const Piece& piece : call.pieces) {
     inputs_[0] = piece.in;
     outputs_[0] = piece.out;
-    move(call, 0, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
+    std::copy(piece.addends.begin(), piece.addends.end(), addends_.begin());
+    move(call, 0, piece.dtype, {0, piece.out.size()}, spans_of(call), Stores::kCached);
   }
+}
+
+// Of all participants, in rank order.
+void ThreadGroup::Member::keep_leaves(std::span<const std::int32_t> more) {
+  leaves_.insert(leaves_.end(), more.begin(), more.end());
+  addends_.resize(leaves_.size());
+}
+
+// Everybody does the same and comes to the same end.
+Seen ThreadGroup::Member::meet_leaves(std::uint64_t sequence) noexcept {
+  try {
+    leaves_.clear();
+    for (int rank = 0; rank < size(); ++rank) keep_leaves(meeting_.post(rank, sequence).leaves);
+  } catch (const std::exception& error) {
+    roster().fail(Failure::Kind::kAborted, seat_,
+                  [&] { return messages::failed(roster().name(), seat_, error.what()); });
+    return Seen::kFailed;
+  }
+  return Addends(addends_, leaves_).are_subtrees() ? Seen::kReached : Seen::kMismatch;
+}
+
+Spans ThreadGroup::Member::spans_of(const Call& call) noexcept {
+  if (call.leaves) return {addends_, outputs_, leaves_};
+  return {inputs_, outputs_, {}};
 }
 
 Seen ThreadGroup::Member::advance() noexcept {
@@ -184,6 +220,9 @@ Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   if (!met_) {
     if (const Seen seen = meeting_.look_for_arrivals(sequence, next_); seen != Seen::kReached) return seen;
     if (!meeting_.all_alike(rank_, sequence)) return Seen::kMismatch;
+    if (meeting_.post(rank_, sequence).call.leaves) {
+      if (const Seen seen = meet_leaves(sequence); seen != Seen::kReached) return seen;
+    }
     known_finished_ = std::max(known_finished_, meeting_.finished_before(sequence));
     met_ = true;
     next_ = 0;
@@ -214,7 +253,7 @@ void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
     }
     std::fill(outputs_.begin(), outputs_.end(), Bytes());
     outputs_[static_cast<std::size_t>(rank_)] = piece.out;
-    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, {inputs_, outputs_}, Stores::kCached);
+    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, spans_of(post.call), Stores::kCached);
     at += aligned(piece_bytes);
   }
 }
@@ -267,13 +306,18 @@ void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint
   for (; piece < post.pieces.size() && post.starts[piece] < region.cut(slice + 1); ++piece) {
     const Range range = region.in_piece(slice, post.starts[piece], post.starts[piece + 1]);
     if (range.empty()) continue;
+    auto next_addend = addends_.begin();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const Post::PieceSpans spans = post_of(i, sequence).spans_of(piece);
+      const Post& theirs = post_of(i, sequence);
+      const Post::PieceSpans spans = theirs.spans_of(piece);
       inputs_[i] = spans.in;
       outputs_[i] = spans.out;
+      if (!post.call.leaves) continue;
+      const auto& addends = theirs.pieces[piece].addends;
+      next_addend = std::copy(addends.begin(), addends.end(), next_addend);
     }
-    const Spans spans = {inputs_, outputs_};
-    const bool streams = is_large && !is_in_place(post.call.operation, owner, spans);
+    const Spans spans = spans_of(post.call);
+    const bool streams = is_large && !is_in_place(post.call, owner, spans);
     move(post.call, owner, post.pieces[piece].dtype, range, spans, streams ? Stores::kStreaming : Stores::kCached);
   }
 }

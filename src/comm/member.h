@@ -75,6 +75,9 @@ class ThreadGroup::Member final : public Group {
   void prepare(std::uint64_t sequence, const Call& call, const CallOptions& options);
   void stage_inputs(Post& post, Begun& own) const;
   void run_alone(const Call& call) noexcept;
+  void keep_leaves(std::span<const std::int32_t> more);
+  Seen meet_leaves(std::uint64_t sequence) noexcept;
+  Spans spans_of(const Call& call) noexcept;
 
   Seen carry_on(std::uint64_t sequence) noexcept;
   void move_payloads(std::uint64_t sequence) noexcept;
@@ -131,6 +134,9 @@ class ThreadGroup::Member final : public Group {
   // One entry per participant, kept so that operations allocate nothing.
   std::vector<ConstBytes> inputs_;
   std::vector<Bytes> outputs_;
+  // Of the oldest operation, where it has leaves: an entry per addend.
+  std::vector<ConstBytes> addends_;
+  std::vector<std::int32_t> leaves_;
 };
 
 }  // namespace brigade::comm

@@ -51,14 +51,22 @@ std::string describe_pairs(const std::vector<RankPair>& pairs) {
                 [&](std::size_t i) { return fmt::format("({}, {})", pairs[i].first, pairs[i].second); });
 }
 
+std::string describe_leaves(const Call& call) {
+  if (!call.leaves) return "";
+  return fmt::format(" over [{}] leaves", listed(call.leaves->size(), kPairsListed, ", ",
+                                                 [&](std::size_t i) { return std::to_string((*call.leaves)[i]); }));
+}
+
 // The arguments that only some operations have.
 std::string describe_arguments(const Post& post) {
   switch (post.call.operation) {
     case Operation::kAllReduce:
+    case Operation::kReduce:
     case Operation::kReduceScatter: {
       const std::string divisor =
           post.call.reduction.divisor == 1.0 ? "" : fmt::format(" / {}", post.call.reduction.divisor);
-      return fmt::format(" ({}{})", name_of(post.call.reduction.op), divisor);
+      const std::string root = post.call.operation == Operation::kReduce ? fmt::format(" to {}", post.call.root) : "";
+      return fmt::format(" ({}{}){}{}", name_of(post.call.reduction.op), divisor, root, describe_leaves(post.call));
     }
     case Operation::kBroadcast:
       return fmt::format(" from {}", post.call.root);
@@ -76,6 +84,7 @@ Mismatch difference(const Post& a, const Post& b) {
   if (a.call.reduction.op != b.call.reduction.op || a.call.reduction.divisor != b.call.reduction.divisor)
     return {"different reductions"};
   if (a.call.root != b.call.root) return {"different roots"};
+  if (a.call.leaves.has_value() != b.call.leaves.has_value()) return {"one side states leaves, the other does not"};
   if (a.pairs != b.pairs) return {"different pairs"};
   if (a.pieces.size() != b.pieces.size()) return {"different numbers of pieces"};
   for (std::size_t i = 0; i < a.pieces.size(); ++i) {
@@ -137,6 +146,19 @@ std::uint64_t number_of(const View& view) { return view.meeting.number_of(view.s
 
 int seat_of(const View& view) { return view.meeting.rank_in_roster(view.rank); }
 
+// Participants called the same, so it is their addends.
+Mismatch leaves_that_do_not_fit(const View& view) {
+  const std::string table =
+      listed(static_cast<std::size_t>(view.meeting.size()), kRanksListed, "; ", [&](std::size_t rank) {
+        const Post& post = view.meeting.post(static_cast<int>(rank), view.sequence);
+        return fmt::format("rank {} called {}", view.meeting.rank_in_roster(static_cast<int>(rank)), describe(post));
+      });
+  return {prefixed(name_of_group(view),
+                   fmt::format("the participants' addends are not whole subtrees of the sum of all leaves: {}. Nothing "
+                               "was moved (this was operation {}{})",
+                               table, number_of(view), describe_group(view.meeting)))};
+}
+
 }  // namespace
 
 std::string describe(const Post& post) {
@@ -150,7 +172,8 @@ std::string describe(const Post& post) {
 Mismatch mismatch(const View& view) {
   const Post& own = view.meeting.post(view.rank, view.sequence);
   int other = 0;
-  while (view.meeting.post(other, view.sequence).fingerprint == own.fingerprint) ++other;
+  while (other < view.meeting.size() && view.meeting.post(other, view.sequence).fingerprint == own.fingerprint) ++other;
+  if (other == view.meeting.size()) return leaves_that_do_not_fit(view);
   const Post& theirs = view.meeting.post(other, view.sequence);
   const Mismatch first = difference(own, theirs);
   return {prefixed(name_of_group(view),

@@ -10,18 +10,19 @@ namespace {
 // Large enough that claiming one costs nothing, small enough that nobody waits long for another's last one.
 constexpr std::size_t kSliceBytes = std::size_t{256} * 1024;
 
-// Written to everyone's outputs, those that are somebody's concern.
-void all_reduce(const Call& call, DType dtype, Range range, Spans spans, Stores stores) noexcept {
-  const auto end = std::remove_if(spans.outputs.begin(), spans.outputs.end(), [](Bytes out) { return out.empty(); });
-  const auto outputs = std::span<const Bytes>(spans.outputs.begin(), end);
-  reduce_range(call.reduction, dtype, spans.inputs, outputs, range, stores);
+// Written to those of the outputs that are somebody's concern.
+void reduce_whole(const Call& call, DType dtype, Range range, const Spans& spans, std::span<Bytes> outputs,
+                  Stores stores) noexcept {
+  const auto end = std::remove_if(outputs.begin(), outputs.end(), [](Bytes out) { return out.empty(); });
+  const auto wanted = std::span<const Bytes>(outputs.begin(), end);
+  if (!wanted.empty()) reduce_range(call.reduction, dtype, {spans.inputs, spans.leaves}, wanted, range, stores);
 }
 
 void reduce_scatter(const Call& call, std::size_t owner, DType dtype, Range range, Spans spans,
                     Stores stores) noexcept {
   const Bytes out = spans.outputs[owner];
   for (ConstBytes& input : spans.inputs) input = input.subspan(owner * out.size(), out.size());
-  reduce_range(call.reduction, dtype, spans.inputs, {&out, 1}, range, stores);
+  reduce_range(call.reduction, dtype, {spans.inputs}, {&out, 1}, range, stores);
 }
 
 // The output is one block of each participant's input, by rank; from `offset` in that input.
@@ -44,7 +45,10 @@ void move(const Call& call, int owner, DType dtype, Range range, Spans spans, St
   const Bytes out = spans.outputs[rank];
   switch (call.operation) {
     case Operation::kAllReduce:
-      return all_reduce(call, dtype, range, spans, stores);
+      return reduce_whole(call, dtype, range, spans, spans.outputs, stores);
+    case Operation::kReduce:
+      return reduce_whole(call, dtype, range, spans, spans.outputs.subspan(static_cast<std::size_t>(call.root), 1),
+                          stores);
     case Operation::kReduceScatter:
       return reduce_scatter(call, rank, dtype, range, spans, stores);
     case Operation::kAllGather:
@@ -66,18 +70,21 @@ void move(const Call& call, int owner, DType dtype, Range range, Spans spans, St
   }
 }
 
-bool is_in_place(Operation operation, int owner, const Spans& spans) noexcept {
-  const auto replaces_input = [&](std::size_t rank) { return spans.outputs[rank].data() == spans.inputs[rank].data(); };
-  if (operation != Operation::kAllReduce) return replaces_input(static_cast<std::size_t>(owner));
-  for (std::size_t rank = 0; rank < spans.outputs.size(); ++rank) {
-    if (replaces_input(rank)) return true;
+bool is_in_place(const Call& call, int owner, const Spans& spans) noexcept {
+  const auto lies_in_input = [&](const Bytes& out) {
+    return std::any_of(spans.inputs.begin(), spans.inputs.end(),
+                       [&](const ConstBytes& in) { return in.data() == out.data(); });
+  };
+  if (call.operation == Operation::kAllReduce) {
+    return std::any_of(spans.outputs.begin(), spans.outputs.end(), lies_in_input);
   }
-  return false;
+  return lies_in_input(
+      spans.outputs[static_cast<std::size_t>(call.operation == Operation::kReduce ? call.root : owner)]);
 }
 
 Region::Region(Operation operation, int owner, int participants, std::size_t bytes) noexcept : end_(bytes) {
   const auto rank = static_cast<std::size_t>(owner), count = static_cast<std::size_t>(participants);
-  if (operation == Operation::kAllReduce) {
+  if (is_reduction_of_whole(operation)) {
     const std::size_t share = bytes / count, left = bytes % count;
     begin_ = rank * share + std::min(rank, left);
     end_ = begin_ + share + (rank < left ? 1 : 0);

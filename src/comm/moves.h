@@ -1,7 +1,7 @@
 // How data gets from participants' inputs to outputs once they have agreed, free of any waiting.
 //
 // What an operation writes is divided into one region per participant: in an all-reduce an equal share of the elements, to
-// be written to everyone's outputs; in the others a participant's own outputs. Pieces follow one another in a region,
+// be written to everyone's outputs, or in a reduce to the root's; in the others a participant's own outputs. Pieces follow one another in a region,
 // which is divided into slices that anyone may carry out.
 #pragma once
 
@@ -18,17 +18,18 @@ using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
 
 // What all participants gave for one piece: [rank]. Outputs that are nobody's concern may be empty, and so may inputs that
-// the operation does not read. Both may be changed.
+// the operation does not read. Both may be changed. In a call with leaves, inputs are the addends of all, in rank order.
 struct Spans {
   std::span<ConstBytes> inputs;
   std::span<Bytes> outputs;
+  std::span<const std::int32_t> leaves = {};  // of each input; empty: one
 };
 
 // Writes `range` of one piece of the region of `owner`; nothing else.
 void move(const Call& call, int owner, DType dtype, Range range, Spans spans, Stores stores) noexcept;
 
 // Whether the region of `owner`, or part of it, lies where inputs lie.
-bool is_in_place(Operation operation, int owner, const Spans& spans) noexcept;
+bool is_in_place(const Call& call, int owner, const Spans& spans) noexcept;
 
 // The region of one participant and how it is cut. All participants that posted the same call cut it alike.
 class Region {

@@ -66,6 +66,7 @@ struct Post {
   std::vector<std::size_t> starts;  // of each piece's part of the region, in bytes, and the end of the last
   std::vector<std::int64_t> shapes;
   std::vector<RankPair> pairs;
+  std::vector<std::int32_t> leaves;
   std::source_location site = {};
   Tag tag;
 
@@ -77,6 +78,10 @@ struct Post {
     call = given;
     call.pieces = pieces;
     call.pairs = pairs;
+    if (given.leaves) {
+      keep(*given.leaves, leaves);
+      call.leaves = leaves;
+    }
     site = options.site;
     tag.assign(options.tag);
   }

@@ -94,7 +94,7 @@ struct Divide {
   }
 };
 
-using Inputs = std::span<const std::span<const std::byte>>;
+using Inputs = const Addends&;
 
 template <class T>
 const T* elements(std::span<const std::byte> bytes) {
@@ -192,8 +192,6 @@ constexpr bool takes_at_once(std::size_t inputs) {
   return inputs == 4 && kIsSum && kIsPlain<Format> && std::is_floating_point_v<typename Format::Value>;
 }
 
-constexpr std::size_t left_of(std::size_t inputs) { return std::bit_floor(inputs - 1); }
-
 // T(0, P) of at most a block from element `at` on, where it lies already or in `memory`.
 template <class Op, class Format>
 const typename Format::Value* partial(Inputs inputs, std::size_t at, std::size_t count, std::span<std::byte> memory) {
@@ -212,15 +210,15 @@ const typename Format::Value* partial(Inputs inputs, std::size_t at, std::size_t
     }
   }
   if constexpr (takes_at_once<Op, Format>(4)) {
-    if (inputs.size() == 4) {
+    if (inputs.size() == 4 && inputs.left() == 2) {
       combine<4, Op, Format, Partial>(all_of<4, Format>(inputs, at), out, 0, count, Keep());
       return elements<Value>(memory);
     }
   }
   HWY_ALIGN std::array<std::byte, kBlockBytes> other;
-  const std::size_t left = left_of(inputs.size());
+  const std::size_t left = inputs.left();
   combine<2, Op, Partial, Partial>({partial<Op, Format>(inputs.first(left), at, count, memory),
-                                    partial<Op, Format>(inputs.subspan(left), at, count, other)},
+                                    partial<Op, Format>(inputs.from(left), at, count, other)},
                                    out, 0, count, Keep());
   return elements<Value>(memory);
 }
@@ -232,7 +230,7 @@ void tree(Inputs inputs, std::size_t at, std::size_t count, const Outputs& outs,
   HWY_ALIGN std::array<std::byte, kBlockBytes> memory;
   HWY_ALIGN std::array<std::byte, kBlockBytes> other;
   if constexpr (takes_at_once<Op, Format>(4)) {
-    if (inputs.size() == 4) {
+    if (inputs.size() == 4 && inputs.left() == 2) {
       return combine<4, Op, Format, Format>(all_of<4, Format>(inputs, at), outs, at, count, finish);
     }
   }
@@ -241,9 +239,9 @@ void tree(Inputs inputs, std::size_t at, std::size_t count, const Outputs& outs,
       return combine<2, Op, Format, Format>(all_of<2, Format>(inputs, at), outs, at, count, finish);
     }
     if (inputs.size() > 2) {
-      const std::size_t left = left_of(inputs.size());
+      const std::size_t left = inputs.left();
       return combine<2, Op, Partial, Format>({partial<Op, Format>(inputs.first(left), at, count, memory),
-                                              partial<Op, Format>(inputs.subspan(left), at, count, other)},
+                                              partial<Op, Format>(inputs.from(left), at, count, other)},
                                              outs, at, count, finish);
     }
   }
@@ -260,7 +258,8 @@ std::size_t elements_before_line(const T* out) {
 
 template <class Op, class Format, class Finish>
 void reduce_blocks(Inputs inputs, const Outputs& outs, std::size_t at, std::size_t end, Finish finish) {
-  const bool in_blocks = !takes_at_once<Op, Format>(inputs.size()) && !(kIsPlain<Format> && inputs.size() == 1);
+  const bool at_once = takes_at_once<Op, Format>(inputs.size()) && (inputs.size() == 2 || inputs.left() == 2);
+  const bool in_blocks = !at_once && !(kIsPlain<Format> && inputs.size() == 1);
   const std::size_t block = in_blocks ? kBlockBytes / sizeof(typename Format::Value) : end - at;
   if (outs.stores == Stores::kStreaming) {
     // A shorter first block lets the others begin where lines do.

@@ -8,14 +8,15 @@
 namespace brigade::comm {
 namespace {
 
-std::vector<Piece> pieces_of(const std::vector<std::byte>& memory, const std::vector<std::uint8_t>& sizes) {
+std::vector<Piece> pieces_of(std::vector<std::byte>& memory, const std::vector<std::uint8_t>& sizes) {
   std::vector<Piece> pieces;
-  for (const std::uint8_t size : sizes) pieces.push_back({.in = std::span(memory).first(size)});
+  for (const std::uint8_t size : sizes)
+    pieces.push_back({.in = std::span(memory).first(size), .out = std::span(memory).first(size)});
   return pieces;
 }
 
 RC_GTEST_PROP(Fingerprint, DiffersWhenOneFieldDoes, ()) {
-  const std::vector<std::byte> memory(256);
+  std::vector<std::byte> memory(256);
   auto sizes = *rc::gen::nonEmpty<std::vector<std::uint8_t>>();
   const auto pieces = pieces_of(memory, sizes);
   const auto tag = *rc::gen::arbitrary<std::string>();
@@ -35,6 +36,9 @@ RC_GTEST_PROP(Fingerprint, DiffersWhenOneFieldDoes, ()) {
   RC_ASSERT(fingerprint({.operation = Operation::kAllReduce, .reduction = {.divisor = 2}, .pieces = pieces}, tag) !=
             digest);
   RC_ASSERT(fingerprint({.operation = Operation::kAllReduce, .root = 1, .pieces = pieces}, tag) != digest);
+  const std::vector<std::int32_t> leaves = {1};
+  RC_ASSERT(fingerprint({.operation = Operation::kAllReduce, .pieces = pieces, .leaves = std::span(leaves)}, tag) !=
+            digest);
   RC_ASSERT(fingerprint(call, tag + 'x') != digest);
 }
 
@@ -43,7 +47,7 @@ TEST(Fingerprint, SeesTheOrderOfPairsAndPieces) {
   const std::vector<RankPair> back = {{1, 2}, {0, 1}};
   EXPECT_NE(fingerprint({.operation = Operation::kPermute, .pairs = forth}, ""),
             fingerprint({.operation = Operation::kPermute, .pairs = back}, ""));
-  const std::vector<std::byte> memory(8);
+  std::vector<std::byte> memory(8);
   const auto ascending = pieces_of(memory, {4, 8});
   const auto descending = pieces_of(memory, {8, 4});
   EXPECT_NE(fingerprint({.operation = Operation::kAllGather, .pieces = ascending}, ""),

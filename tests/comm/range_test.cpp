@@ -62,7 +62,7 @@ class RangeOf : public ::testing::TestWithParam<Oracle> {
     for (const std::size_t shift : shifts) outs.emplace_back(kCount * bytes_, shift);
     std::vector<std::span<std::byte>> out_spans;
     for (Guarded& out : outs) out_spans.push_back(out.span());
-    reduce_range(reduction_, GetParam().dtype, spans_, out_spans, range, stores);
+    reduce_range(reduction_, GetParam().dtype, Addends(spans_), out_spans, range, stores);
     return outs;
   }
 
@@ -108,7 +108,7 @@ TEST_P(RangeOf, OutputsMayBeTheInputs) {
       for (Guarded& input : inputs_) outs.push_back(input.span());
       for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 700}, {700, kCount}}) {
         const Range range = {.begin = begin * bytes_, .end = end * bytes_};
-        reduce_range(reduction_, GetParam().dtype, spans_, outs, range, stores);
+        reduce_range(reduction_, GetParam().dtype, Addends(spans_), outs, range, stores);
       }
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
         ASSERT_TRUE(inputs_[i] == Guarded(expected_, i * bytes_ % kLine)) << "input " << i << " of " << participants;
@@ -127,7 +127,7 @@ TEST(Range, DividesAMinIntoEveryOutput) {
   const std::vector<std::span<const std::byte>> inputs = {std::as_bytes(std::span(a)), std::as_bytes(std::span(b))};
   const std::vector<std::span<std::byte>> outs = {std::as_writable_bytes(std::span(other)),
                                                   std::as_writable_bytes(std::span(b))};
-  reduce_range({.op = ReduceOp::kMin, .divisor = -2}, DType::kFloat32, inputs, outs, {.begin = 4, .end = 12},
+  reduce_range({.op = ReduceOp::kMin, .divisor = -2}, DType::kFloat32, Addends(inputs), outs, {.begin = 4, .end = 12},
                Stores::kCached);
   EXPECT_EQ(other, (std::vector<float>{0, 2, -4.5F}));
   EXPECT_EQ(b, (std::vector<float>{2, 2, -4.5F}));

@@ -90,6 +90,7 @@
 #define DONE_WITHOUT_WAKE 22    // who has done the last slice wakes nobody
 #define SLEEP_FOR_A_POST 23     // who waits for a free post sleeps, though those who finish wake nobody
 #define HELP_NOBODY 24          // who has woken nobody for a small operation leaves the regions of sleepers to them
+#define NO_VERDICT 25           // after a failure, everyone decides by itself whether all have arrived at an operation
 
 // Operations that a participant can have in flight. The engine has more; two are enough to use each again.
 #define POSTS 2
@@ -104,6 +105,7 @@
 
 bool failed;
 bool is_mismatch;  // why
+byte condemned;    // the first operation that has failed as not all had arrived; 0 for none
 
 // Of each participant.
 bool has_left[PARTICIPANTS];
@@ -223,7 +225,7 @@ inline complete() {
   CHECK(ALL(DOES_NOT_TOUCH), "VIOLATED: an operation ends while memory of it is touched\n");
   CHECK(!IS_DIRECT || ALL(WAS_CARRIED), "VIOLATED: an operation ends with a slice left over\n");
   CHECK(ALL(IS_ALIKE), "VIOLATED: an operation ends well though the calls differ\n");
-  CHECK(!IS_DIRECT || ALL(HAS_NOT_GIVEN_UP), "VIOLATED: an operation ends well for some and fails for others\n");
+  CHECK(ALL(HAS_NOT_GIVEN_UP), "VIOLATED: an operation ends well for some and fails for others\n");
   finished[_pid] = s;
   reads[_pid] = 0;
   moved = 0; helped = 0;
@@ -232,7 +234,7 @@ inline complete() {
 
 // Finds operation s failed.
 inline give_up() {
-  CHECK(!IS_DIRECT || ALL(HAS_NOT_COMPLETED), "VIOLATED: an operation ends well for some and fails for others\n");
+  CHECK(ALL(HAS_NOT_COMPLETED), "VIOLATED: an operation ends well for some and fails for others\n");
   gave_up[_pid] = s;
   printf("%d finds that %d has failed\n", _pid, s)
 }
@@ -360,12 +362,8 @@ carry_on:
     :: else
     fi;
     if
-    :: MET ->
-      CHECK(ALL(HOLDS), "VIOLATED: a post is read that holds another operation\n");
-      reads[_pid] = s;
-      printf("%d finds everyone at %d\n", _pid, s)
-    // The stamps are looked at again after the failure: who failed the group for a mismatch had seen everyone arrive.
-    :: failed && !MET -> give_up(); goto failure
+    :: MET -> goto look_at_failed
+    :: failed && !MET -> goto verdict
 #if FAULT == STAMP_THEN_LEFT
     :: !HAS_ARRIVED(0) -> i = 0; goto look_at_left
     :: !HAS_ARRIVED(1) -> i = 1; goto look_at_left
@@ -384,7 +382,39 @@ carry_on:
 #elif SLEEPS
     :: else -> asleep[_pid] = 1; printf("%d sleeps\n", _pid); goto sleep
 #endif
-    fi;
+    fi
+  }
+
+// Who sees everyone before the failure is right; afterwards somebody may have found that not all had come, and gone.
+look_at_failed:
+  atomic {
+    if
+    :: failed && FAULT != NO_VERDICT -> goto verdict
+    :: else -> goto met
+    fi
+  }
+
+// Under a lock. Who failed the group for a mismatch had seen everyone arrive, so all do.
+verdict:
+  atomic {
+    if
+    :: condemned && condemned <= s -> give_up(); goto failure
+    :: !(condemned && condemned <= s) && MET -> goto met
+    :: !(condemned && condemned <= s) && !MET ->
+      if
+      :: FAULT != NO_VERDICT -> condemned = s
+      :: else
+      fi;
+      give_up();
+      goto failure
+    fi
+  }
+
+met:
+  atomic {
+    CHECK(ALL(HOLDS), "VIOLATED: a post is read that holds another operation\n");
+    reads[_pid] = s;
+    printf("%d finds everyone at %d\n", _pid, s);
 #if FAULT != NO_COMPARISON
     if
     :: ALL(IS_ALIKE)
@@ -608,7 +638,7 @@ caller:
             "VIOLATED: an operation or a mismatch was not seen by all\n");
 #endif
       printf("the group is reset\n");
-      failed = 0; is_mismatch = 0;
+      failed = 0; is_mismatch = 0; condemned = 0;
       clear(0); clear(1);
 #if PARTICIPANTS == 3
       clear(2);

@@ -69,7 +69,7 @@ Plan random_plan(Dice& dice) {
   for (int i = 0; i < steps; ++i) {
     std::vector<std::size_t> blocks(static_cast<std::size_t>(1 + (roll(dice, 3) == 0 ? roll(dice, 4) : 0)));
     for (std::size_t& block : blocks) block = static_cast<std::size_t>(roll(dice, roll(dice, 3) == 0 ? 20'000 : 40));
-    plan.steps.push_back({.operation = static_cast<Operation>(roll(dice, 7)),
+    plan.steps.push_back({.operation = static_cast<Operation>(roll(dice, static_cast<int>(kOperationCount))),
                           .blocks = blocks,
                           .in_place = roll(dice, 2) == 0,
                           .asynchronous = roll(dice, 3) == 0,
@@ -121,7 +121,7 @@ class Work {
   }
 
   void check() const {
-    if (step_.operation == Operation::kBarrier) return;
+    if (step_.operation == Operation::kBarrier || (step_.operation == Operation::kReduce && own_ != 0)) return;
     for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
       const auto* result = reinterpret_cast<const std::int64_t*>(pieces_[piece].out.data());
       for (std::size_t i = 0; i < pieces_[piece].out.size() / sizeof *result; ++i) {
@@ -144,6 +144,7 @@ class Work {
     const std::size_t block = step_.blocks[piece];
     switch (step_.operation) {
       case Operation::kAllReduce:
+      case Operation::kReduce:
         return sum(piece, i);
       case Operation::kReduceScatter:
         return sum(piece, own_ * block + i);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@ namespace brigade::comm {
 
 enum class Operation : std::uint8_t {
   kAllReduce,
+  kReduce,
   kReduceScatter,
   kAllGather,
   kBroadcast,
@@ -21,7 +23,7 @@ enum class Operation : std::uint8_t {
   kBarrier,
 };
 
-inline constexpr std::size_t kOperationCount = 7;
+inline constexpr std::size_t kOperationCount = 8;
 
 std::string_view name_of(Operation operation) noexcept;
 
@@ -41,6 +43,9 @@ struct Piece {
   DType dtype = DType::kFloat32;
   std::span<const std::byte> in = {};
   std::span<std::byte> out = {};
+  // Instead of `in`, where the call has leaves: one addend per entry there, each as long as `out`. The list lives as long as
+  // the data.
+  std::span<const std::span<const std::byte>> addends = {};
   // Sizes of the dimensions of what is given, compared among participants and shown in messages. No pointer: not
   // stated.
   std::span<const std::int64_t> shape = {};
@@ -58,11 +63,20 @@ struct Call {
   int root = 0;
   std::span<const RankPair> pairs = {};
   std::span<const Piece> pieces = {};
+  // For a sum (all_reduce, reduce) over leaves of which a participant has summed several itself: how many leaves each of its
+  // addends holds. With all participants' addends in rank order, L leaves together, the result is T(0, L); each addend is a
+  // whole subtree of that. A participant may have none. The list lives as long as the data.
+  std::optional<std::span<const std::int32_t>> leaves = {};
 };
 
-// Bytes of a piece that every participant must have alike: of its `in`, but of `out` where only the root's `in` counts.
+// Whether the operation combines what participants give, element by element, to something as large.
+inline bool is_reduction_of_whole(Operation operation) noexcept {
+  return operation == Operation::kAllReduce || operation == Operation::kReduce;
+}
+
+// Bytes of a piece that every participant must have alike: of its `in`, but of `out` where not everybody gives one `in`.
 inline std::size_t common_bytes(Operation operation, const Piece& piece) noexcept {
-  return operation == Operation::kBroadcast ? piece.out.size() : piece.in.size();
+  return operation == Operation::kBroadcast || is_reduction_of_whole(operation) ? piece.out.size() : piece.in.size();
 }
 
 // A digest of everything that must be equal among participants. Calls that differ in one number always have different

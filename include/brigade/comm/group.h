@@ -86,6 +86,11 @@ class Group {
     run({.operation = Operation::kAllReduce, .reduction = reduction, .pieces = pieces}, options);
   }
 
+  // As all_reduce, but only root's out is written. The others state theirs for its size; all may be the same memory.
+  void reduce(int root, Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
+    run({.operation = Operation::kReduce, .reduction = reduction, .root = root, .pieces = pieces}, options);
+  }
+
   // in holds size() equal blocks; out receives block rank() of the reduction.
   void reduce_scatter(Reduction reduction, std::span<const Piece> pieces, const CallOptions& options) {
     run({.operation = Operation::kReduceScatter, .reduction = reduction, .pieces = pieces}, options);
