@@ -8,6 +8,7 @@
 #include "brigade/data/loader.h"
 #include "brigade/data/normalize.h"
 #include "brigade/lax/collectives.h"
+#include "brigade/optim/adam.h"
 #include "brigade/optim/schedule.h"
 #include "brigade/optim/sgd.h"
 #include "brigade/random/distributions.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 #include <string>
 
 #include "brigade/base/error.h"
@@ -62,7 +63,7 @@ void require_finite(double loss, const std::string& where) {
 }
 
 // One step on one device: gradient of the own shard, sum over devices, the same update everywhere.
-std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Sgd& sgd, State state,
+std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Rule& rule, State state,
                                                const data::Shard& shard, const StepInputs& inputs) {
   auto contribution = local_gradient(model, state.parameters, shard, inputs.rows);
   require_finite(contribution.first.item<double>(),
@@ -71,7 +72,8 @@ std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::
   const at::NoGradGuard no_grad;
   tree::for_each(
       [&](const tree::Path&, const torch::Tensor& p, const torch::Tensor& g, const torch::Tensor& v) {
-        sgd.update(p, g, v, {.learning_rate = inputs.learning_rate, .index = inputs.step});
+        rule.update(p, g, std::span(&v, rule.state_names().size()),
+                    {.learning_rate = inputs.learning_rate, .index = inputs.step});
       },
       state.parameters, gradient, state.velocity);
   return {std::move(state), loss};
@@ -130,13 +132,13 @@ Plan make_plan(const TrainOptions& options, const data::Splits& data) {
 RunResult train(const TrainOptions& options, const Plan& plan, const data::Splits& data,
                 const std::function<void(const StepResult&)>& on_step, const std::function<bool()>& should_stop) {
   const Model& model = *plan.model;
-  const optim::Sgd sgd({.momentum = options.momentum});
+  const optim::Rule rule = optim::sgd({.momentum = options.momentum});
   const Parameters start = init_parameters(model, random::fold_in(random::key(options.seed), kInitStream));
   Sharded<State> state =
       replicate(State{start, tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, start)});
   const auto step =
       pmap([&](State s, data::Shard shard,
-               const StepInputs& inputs) { return step_on_device(model, sgd, std::move(s), shard, inputs); },
+               const StepInputs& inputs) { return step_on_device(model, rule, std::move(s), shard, inputs); },
            {.axis_name = "devices"});
 
   RunResult result;

@@ -19,8 +19,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "brigade/base/quotient.h"
 #include "comm/formats-inl.h"
-#include "comm/quotient.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace brigade::comm::HWY_NAMESPACE {

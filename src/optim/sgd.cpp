@@ -1,111 +1,127 @@
 #include "brigade/optim/sgd.h"
 
-#include <ATen/ATen.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "optim/sgd.cpp"
+#include <hwy/foreach_target.h>  // compiles this file once for each instruction set
+#include <hwy/highway.h>
 
-#include <cmath>
-#include <string>
-#include <string_view>
+#include "optim/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace brigade::optim::HWY_NAMESPACE {
+
+template <class T>
+struct SgdLoop {
+  SgdLoop(const SgdOptions& options, const Step& step)
+      : prepare(step),
+        learning_rate(static_cast<T>(step.learning_rate)),
+        momentum(static_cast<T>(options.momentum)),
+        gradient_share(static_cast<T>(1 - options.dampening)),
+        weight_decay(static_cast<T>(options.weight_decay)),
+        nesterov(options.nesterov),
+        first(step.index == 0) {}
+
+  template <class D, std::size_t kWritten>
+  HWY_INLINE void operator()(D d, const std::array<const T*, 1>& read, const std::array<T*, kWritten>& written) const {
+    const auto p = hn::LoadU(d, written[0]);
+    auto g = prepare(d, read[0]);
+    if (weight_decay != 0) g = hn::Add(g, hn::Mul(hn::Set(d, weight_decay), p));
+    if constexpr (kWritten == 2) {
+      auto v = g;
+      if (!first) {
+        v = hn::Add(hn::Mul(hn::Set(d, momentum), hn::LoadU(d, written[1])), hn::Mul(hn::Set(d, gradient_share), g));
+      }
+      hn::StoreU(v, d, written[1]);
+      g = nesterov ? hn::Add(g, hn::Mul(hn::Set(d, momentum), v)) : v;
+    }
+    hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, learning_rate), g)), d, written[0]);
+  }
+
+  Preparation<T> prepare;
+  T learning_rate;
+  T momentum;
+  T gradient_share;
+  T weight_decay;
+  bool nesterov;
+  bool first;
+};
+
+template <class T>
+void update(const SgdOptions& options, const Step& step, const Slice<T>& slice) {
+  const SgdLoop<T> loop(options, step);
+  slice.state.empty() ? update_vectors<0>(slice, loop) : update_vectors<1>(slice, loop);
+}
+
+void sgd_float(const SgdOptions& options, const Step& step, const Slice<float>& slice) { update(options, step, slice); }
+void sgd_double(const SgdOptions& options, const Step& step, const Slice<double>& slice) {
+  update(options, step, slice);
+}
+
+}  // namespace brigade::optim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
 
 #include "brigade/base/error.h"
-#include "optim/sgd_kernel.h"
+#include "optim/implementation.h"
+#include "optim/options.h"
 
 namespace brigade::optim {
+HWY_EXPORT(sgd_float);
+HWY_EXPORT(sgd_double);
+
 namespace {
 
-void check_non_negative(std::string_view name, double value) {
-  if (std::isfinite(value) && value >= 0) return;
-  throw InvalidArgument(fmt::format("SGD: {} is {}: give a finite number, 0 or more.", name, value));
-}
+constexpr std::string_view kName = "sgd";
+constexpr std::array<std::string_view, 1> kState = {"momentum_buffer"};
 
-std::string describe(const torch::Tensor& t) {
-  if (!t.defined()) return "undefined";
-  return fmt::format("{} [{}] on {}", c10::toString(t.scalar_type()), fmt::join(t.sizes(), ", "), t.device().str());
-}
-
-void check_alike(const torch::Tensor& parameters, std::string_view name, const torch::Tensor& other) {
-  if (parameters.defined() && other.defined() && parameters.sizes() == other.sizes() &&
-      parameters.scalar_type() == other.scalar_type() && parameters.device() == other.device()) {
-    return;
+class Sgd : public RuleImplementation {
+ public:
+  explicit Sgd(const SgdOptions& options) : options_(options) {
+    check_non_negative(kName, "momentum", options.momentum);
+    check_non_negative(kName, "dampening", options.dampening);
+    check_non_negative(kName, "weight_decay", options.weight_decay);
+    if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
+      throw InvalidArgument(
+          fmt::format("{}: Nesterov's form needs a momentum above 0 and no dampening; they are {} and {}.", kName,
+                      options.momentum, options.dampening));
+    }
   }
-  throw ShapeError(
-      fmt::format("SGD: the parameters are {}, their {} is {}. Give tensors of one shape, dtype and device.",
-                  describe(parameters), name, describe(other)));
-}
 
-bool is_dense_float(const torch::Tensor& t) {
-  return t.layout() == at::kStrided && t.device().is_cpu() && t.scalar_type() == at::kFloat &&
-         t.is_non_overlapping_and_dense();
-}
+  std::string_view name() const override { return kName; }
+  std::string describe() const override {
+    return Description(kName)
+        .option("momentum", options_.momentum, 0)
+        .option("dampening", options_.dampening, 0)
+        .flag("nesterov", options_.nesterov)
+        .option("weight decay", options_.weight_decay, 0)
+        .text();
+  }
+  std::span<const std::string_view> state_names() const override {
+    return std::span(kState).first(options_.momentum != 0 ? 1 : 0);
+  }
+  std::shared_ptr<const RuleImplementation> with_weight_decay(double weight_decay) const override {
+    SgdOptions options = options_;
+    options.weight_decay = weight_decay;
+    return std::make_shared<Sgd>(options);
+  }
 
-// Elements in the order of memory; of two tensors with the same dense strides, the same element at the same place.
-std::span<float> memory_of(const torch::Tensor& t) {
-  return {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())};
-}
+  bool layerwise() const override { return false; }
+  void update(const Slice<float>& slice, const Step& step) const override {
+    HWY_DYNAMIC_DISPATCH(sgd_float)(options_, step, slice);
+  }
+  void update(const Slice<double>& slice, const Step& step) const override {
+    HWY_DYNAMIC_DISPATCH(sgd_double)(options_, step, slice);
+  }
 
-// Writing through a pointer escapes autograd's check that what it saved is unchanged.
-void mark_changed(const torch::Tensor& t) {
-  if (!t.is_inference()) t.unsafeGetTensorImpl()->bump_version();
-}
+ private:
+  SgdOptions options_;
+};
 
 }  // namespace
 
-Sgd::Sgd(SgdOptions options) : options_(options) {
-  check_non_negative("momentum", options.momentum);
-  check_non_negative("weight_decay", options.weight_decay);
-  check_non_negative("dampening", options.dampening);
-  if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
-    throw InvalidArgument(
-        fmt::format("SGD: Nesterov's form needs a momentum above 0 and no dampening; they are {} and {}.",
-                    options.momentum, options.dampening));
-  }
-}
-
-void Sgd::update(std::span<float> parameters, std::span<const float> gradient, std::span<float> velocity,
-                 Step step) const {
-  check_non_negative("the learning rate", step.learning_rate);
-  const std::size_t count = parameters.size();
-  if (gradient.size() != count || (velocity.size() != count && (state_buffers() != 0 || !velocity.empty()))) {
-    throw ShapeError(fmt::format("SGD: {} parameters, {} gradients and {} velocities. Give spans of one length.", count,
-                                 gradient.size(), velocity.size()));
-  }
-  const kernels::SgdFactors factors{.learning_rate = static_cast<float>(step.learning_rate),
-                                    .momentum = static_cast<float>(options_.momentum),
-                                    .gradient_share = static_cast<float>(1 - options_.dampening),
-                                    .weight_decay = static_cast<float>(options_.weight_decay),
-                                    .nesterov = options_.nesterov,
-                                    .first = step.index == 0};
-  kernels::sgd(factors, count, parameters.data(), gradient.data(), state_buffers() != 0 ? velocity.data() : nullptr);
-}
-
-void Sgd::update(const torch::Tensor& parameters, const torch::Tensor& gradient, const torch::Tensor& velocity,
-                 Step step) const {
-  check_non_negative("the learning rate", step.learning_rate);
-  const bool has_velocity = state_buffers() != 0;
-  check_alike(parameters, "gradient", gradient);
-  if (has_velocity) check_alike(parameters, "velocity", velocity);
-  const auto same_memory = [&](const torch::Tensor& t) {
-    return is_dense_float(t) && t.strides() == parameters.strides();
-  };
-  if (same_memory(parameters) && same_memory(gradient) && (!has_velocity || same_memory(velocity))) {
-    update(memory_of(parameters), memory_of(gradient), has_velocity ? memory_of(velocity) : std::span<float>(), step);
-    mark_changed(parameters);
-    if (has_velocity) mark_changed(velocity);
-    return;
-  }
-  const at::NoGradGuard no_grad;
-  torch::Tensor direction = gradient;
-  if (options_.weight_decay != 0) direction = direction.add(parameters, options_.weight_decay);
-  if (has_velocity) {
-    if (step.index == 0) {
-      velocity.copy_(direction);
-    } else {
-      velocity.mul_(options_.momentum).add_(direction, 1 - options_.dampening);
-    }
-    direction = options_.nesterov ? direction.add(velocity, options_.momentum) : velocity;
-  }
-  parameters.add_(direction, -step.learning_rate);
-}
+Rule sgd(SgdOptions options) { return Rule(std::make_shared<Sgd>(options)); }
 
 }  // namespace brigade::optim
+#endif  // HWY_ONCE

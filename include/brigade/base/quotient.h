@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace brigade::comm {
+namespace brigade {
 
 // From a number that was rounded to nearest, and the side of it on which the exact one lies.
 template <class T>
@@ -42,4 +42,4 @@ inline float odd_float_quotient(float x, double y) noexcept {
   return rounded_to_odd(nearest, quotient > static_cast<double>(nearest));
 }
 
-}  // namespace brigade::comm
+}  // namespace brigade
