@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the benches. Usage: bench.sh JOBS [step|collectives|random ...]
+# Builds and runs the benches. Usage: bench.sh JOBS [step|collectives|optim|random ...]
 # The peers are JAX, in a virtual environment made here, and PyTorch, Open MPI and Gloo from the system. A peer that is
 # missing is left out, and the table says so.
 set -euo pipefail
@@ -8,9 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$1
 shift
 benches=("$@")
-((${#benches[@]})) || benches=(collectives random step)
+((${#benches[@]})) || benches=(collectives optim random step)
 for bench in "${benches[@]}"; do
-  [ -f "bench/$bench.cpp" ] || { echo "bench.sh: no bench \"$bench\": there are collectives, random and step" >&2; exit 2; }
+  [ -f "bench/$bench.cpp" ] || { echo "bench.sh: no bench \"$bench\": there are collectives, optim, random and step" >&2; exit 2; }
 done
 
 venv=build/venv

@@ -16,8 +16,7 @@ namespace brigade::optim::HWY_NAMESPACE {
 template <class T>
 struct AdamLoop {
   AdamLoop(const AdamOptions& options, bool is_decoupled, const Step& step)
-      : prepare(step),
-        moments(options.beta1, options.beta2, step.index),
+      : moments(options.beta1, options.beta2, step.index),
         step_size(static_cast<T>(step.learning_rate / moments.first_correction)),
         root_scale(static_cast<T>(1 / std::sqrt(moments.second_correction))),
         eps(static_cast<T>(options.eps)),
@@ -28,8 +27,7 @@ struct AdamLoop {
   template <class D, std::size_t kWritten>
   HWY_INLINE void operator()(D d, const std::array<const T*, 1>& read, const std::array<T*, kWritten>& written) const {
     auto p = hn::LoadU(d, written[0]);
-    auto g = prepare(d, read[0]);
-    if (added_decay != 0) g = hn::Add(g, hn::Mul(hn::Set(d, added_decay), p));
+    const auto g = with_decay(d, hn::LoadU(d, read[0]), added_decay, p);
     const auto m = moments.update_first(d, g, written[1]);
     auto u = moments.update_second(d, g, written[2]);
     if constexpr (kWritten == 4) {
@@ -42,7 +40,6 @@ struct AdamLoop {
     hn::StoreU(hn::Sub(p, hn::Div(hn::Mul(hn::Set(d, step_size), m), root)), d, written[0]);
   }
 
-  Preparation<T> prepare;
   Moments<T> moments;
   T step_size;
   T root_scale;
@@ -54,7 +51,7 @@ struct AdamLoop {
 template <class T>
 void update(const AdamOptions& options, bool is_decoupled, const Step& step, const Slice<T>& slice) {
   const AdamLoop<T> loop(options, is_decoupled, step);
-  options.amsgrad ? update_vectors<3>(slice, loop) : update_vectors<2>(slice, loop);
+  options.amsgrad ? update_vectors<3>(slice, step, loop) : update_vectors<2>(slice, step, loop);
 }
 
 void adam_float(const AdamOptions& options, bool is_decoupled, const Step& step, const Slice<float>& slice) {

@@ -19,46 +19,25 @@ using SumTag = hn::CappedTag<double, 2>;
 using SumTag = hn::CappedTag<double, kLanes>;
 #endif
 
-// The elements themselves, as float64.
-struct Plain {
-  template <class D, class T>
-  HWY_INLINE hn::Vec<D> operator()(D d, const T* values) const {
-    if constexpr (std::is_same_v<T, double>) {
-      return hn::LoadU(d, values);
-    } else {
-      return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), values));
-    }
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_in_double(D d, const T* values) {
+  if constexpr (std::is_same_v<T, double>) {
+    return hn::LoadU(d, values);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), values));
   }
-};
+}
 
-// As a rule sees them. The difference is 0, and NaN for what is not finite, which clipping would hide.
-template <class T>
-struct Prepared {
-  Preparation<T> prepare;
-
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, const T* gradient) const {
-    const hn::Rebind<T, D> narrow;
-    const auto g = prepare.divided(narrow, hn::LoadU(narrow, gradient));
-    const auto seen = hn::Add(prepare.clipped(narrow, g), hn::Sub(g, g));
-    if constexpr (std::is_same_v<T, double>) {
-      return seen;
-    } else {
-      return hn::PromoteTo(d, seen);
-    }
-  }
-};
-
-// `sums` grows by one vector a call until they hold all lanes.
-template <class T, class Read, class... Sums>
-HWY_INLINE double sum_of_block(const T* values, std::size_t count, const Read& read, Sums... sums) {
+// Adds the squares of `count` elements to the 16 lanes at `lanes`. `sums` grows by one vector a call until it holds them
+// all.
+template <class T, class... Sums>
+HWY_INLINE void add_squares(const T* values, std::size_t count, double* lanes, Sums... sums) {
   const SumTag d;
   if constexpr (sizeof...(Sums) < kLanes / hn::MaxLanes(d)) {
-    return sum_of_block(values, count, read, sums..., hn::Zero(d));
+    add_squares(values, count, lanes, sums..., hn::Load(d, lanes + sizeof...(Sums) * hn::MaxLanes(d)));
   } else {
-    const auto add = [&read](const T* from, auto& sum) HWY_ATTR {
-      const SumTag tag;
-      const auto x = read(tag, from);
+    const auto add = [](const T* from, auto& sum) HWY_ATTR {
+      const auto x = load_in_double(SumTag(), from);
       sum = hn::Add(sum, hn::Mul(x, x));
     };
     const std::size_t whole = count - count % kLanes;
@@ -69,28 +48,63 @@ HWY_INLINE double sum_of_block(const T* values, std::size_t count, const Read& r
       std::size_t at = 0;
       ((add(padded + at, sums), at += hn::Lanes(d)), ...);
     }
-    HWY_ALIGN double lanes[kLanes];
     std::size_t at = 0;
     ((hn::Store(sums, d, lanes + at), at += hn::Lanes(d)), ...);
-    return tree_sum(lanes);
   }
 }
 
-template <class T, class Read>
-void sum_blocks(std::span<const T> values, std::span<double> sums, const Read& read) {
+// add(first element, how many, lanes) adds the squares of a block.
+template <class Add>
+HWY_INLINE void sum_blocks(std::size_t elements, std::span<double> sums, const Add& add) {
   for (std::size_t b = 0; b < sums.size(); ++b) {
     const std::size_t begin = b * kBlockElements;
-    sums[b] = sum_of_block(values.data() + begin, HWY_MIN(kBlockElements, values.size() - begin), read);
+    HWY_ALIGN double lanes[kLanes] = {};
+    add(begin, HWY_MIN(kBlockElements, elements - begin), lanes);
+    sums[b] = tree_sum(lanes);
   }
 }
 
-void squares_float(std::span<const float> values, std::span<double> sums) { sum_blocks(values, sums, Plain()); }
-void squares_double(std::span<const double> values, std::span<double> sums) { sum_blocks(values, sums, Plain()); }
+template <class T>
+void sum_squares(std::span<const T> values, std::span<double> sums) {
+  sum_blocks(values.size(), sums, [&](std::size_t begin, std::size_t count, double* lanes) HWY_ATTR {
+    add_squares(values.data() + begin, count, lanes);
+  });
+}
+
+// A vector of the gradient as a rule sees it. The difference is 0, and NaN for what is not finite, which clipping would
+// hide.
+template <class T>
+struct PrepareLoop {
+  Preparation<T> prepare;
+
+  template <class D>
+  HWY_INLINE void operator()(D d, const std::array<const T*, 1>& gradient, const std::array<T*, 1>& prepared) const {
+    const auto g = prepare.divided(d, hn::LoadU(d, gradient[0]));
+    hn::StoreU(hn::Add(prepare.clipped(d, g), hn::Sub(g, g)), d, prepared[0]);
+  }
+};
+
+template <class T>
+void sum_prepared_squares(std::span<const T> gradient, const Step& step, std::span<double> sums) {
+  const PrepareLoop<T> loop{Preparation<T>(step)};
+  if (!loop.prepare.changes()) return sum_squares(gradient, sums);
+  sum_blocks(gradient.size(), sums, [&](std::size_t begin, std::size_t count, double* lanes) HWY_ATTR {
+    HWY_ALIGN T prepared[kPreparedAtOnce];
+    for (std::size_t at = 0; at < count; at += kPreparedAtOnce) {
+      const std::size_t some = HWY_MIN(kPreparedAtOnce, count - at);
+      for_each_vector(some, std::array<const T*, 1>{gradient.data() + begin + at}, std::array<T*, 1>{prepared}, loop);
+      add_squares(static_cast<const T*>(prepared), some, lanes);
+    }
+  });
+}
+
+void squares_float(std::span<const float> values, std::span<double> sums) { sum_squares(values, sums); }
+void squares_double(std::span<const double> values, std::span<double> sums) { sum_squares(values, sums); }
 void prepared_squares_float(std::span<const float> gradient, const Step& step, std::span<double> sums) {
-  sum_blocks(gradient, sums, Prepared<float>{Preparation<float>(step)});
+  sum_prepared_squares(gradient, step, sums);
 }
 void prepared_squares_double(std::span<const double> gradient, const Step& step, std::span<double> sums) {
-  sum_blocks(gradient, sums, Prepared<double>{Preparation<double>(step)});
+  sum_prepared_squares(gradient, step, sums);
 }
 
 }  // namespace brigade::optim::HWY_NAMESPACE

@@ -13,8 +13,7 @@ namespace brigade::optim::HWY_NAMESPACE {
 template <class T>
 struct SgdLoop {
   SgdLoop(const SgdOptions& options, const Step& step)
-      : prepare(step),
-        learning_rate(static_cast<T>(step.learning_rate)),
+      : learning_rate(static_cast<T>(step.learning_rate)),
         momentum(static_cast<T>(options.momentum)),
         gradient_share(static_cast<T>(1 - options.dampening)),
         weight_decay(static_cast<T>(options.weight_decay)),
@@ -24,8 +23,7 @@ struct SgdLoop {
   template <class D, std::size_t kWritten>
   HWY_INLINE void operator()(D d, const std::array<const T*, 1>& read, const std::array<T*, kWritten>& written) const {
     const auto p = hn::LoadU(d, written[0]);
-    auto g = prepare(d, read[0]);
-    if (weight_decay != 0) g = hn::Add(g, hn::Mul(hn::Set(d, weight_decay), p));
+    auto g = with_decay(d, hn::LoadU(d, read[0]), weight_decay, p);
     if constexpr (kWritten == 2) {
       auto v = g;
       if (!first) {
@@ -37,7 +35,6 @@ struct SgdLoop {
     hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, learning_rate), g)), d, written[0]);
   }
 
-  Preparation<T> prepare;
   T learning_rate;
   T momentum;
   T gradient_share;
@@ -49,7 +46,7 @@ struct SgdLoop {
 template <class T>
 void update(const SgdOptions& options, const Step& step, const Slice<T>& slice) {
   const SgdLoop<T> loop(options, step);
-  slice.state.empty() ? update_vectors<0>(slice, loop) : update_vectors<1>(slice, loop);
+  slice.state.empty() ? update_vectors<0>(slice, step, loop) : update_vectors<1>(slice, step, loop);
 }
 
 void sgd_float(const SgdOptions& options, const Step& step, const Slice<float>& slice) { update(options, step, slice); }

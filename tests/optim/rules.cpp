@@ -7,8 +7,12 @@
 #include <span>
 #include <utility>
 
+#include "brigade/optim/adagrad.h"
 #include "brigade/optim/adam.h"
 #include "brigade/optim/block_sums.h"
+#include "brigade/optim/lamb.h"
+#include "brigade/optim/lars.h"
+#include "brigade/optim/rmsprop.h"
 #include "brigade/optim/sgd.h"
 #include "optim/plain_rules.h"
 
@@ -55,6 +59,41 @@ std::vector<RuleCase> make_rule_cases() {
                               .amsgrad = options.amsgrad};
     cases.push_back(rule_case(adamw(options), [same](const Step& step, auto& memory, const auto& gradient) {
       plain::adam(same, true, step, memory, gradient);
+    }));
+  }
+  for (const AdagradOptions& options : std::vector<AdagradOptions>{
+           {},
+           {.lr_decay = 0.01, .weight_decay = 0.05, .initial_accumulator_value = 0.1, .eps = 1e-8},
+       }) {
+    cases.push_back(rule_case(adagrad(options), [options](const Step& step, auto& memory, const auto& gradient) {
+      plain::adagrad(options, step, memory, gradient);
+    }));
+  }
+  for (const RmspropOptions& options : std::vector<RmspropOptions>{
+           {},
+           {.alpha = 0.9, .eps = 1e-6, .weight_decay = 0.05, .momentum = 0.8, .centered = true},
+           {.momentum = 0.5},
+           {.alpha = 0.8, .centered = true},
+       }) {
+    cases.push_back(rule_case(rmsprop(options), [options](const Step& step, auto& memory, const auto& gradient) {
+      plain::rmsprop(options, step, memory, gradient);
+    }));
+  }
+  for (const LarsOptions& options : std::vector<LarsOptions>{
+           {},
+           {.momentum = 0},
+           {.momentum = 0.8, .weight_decay = 0.1, .trust_coefficient = 0.02, .eps = 1e-3, .nesterov = true},
+       }) {
+    cases.push_back(rule_case(lars(options), [options](const Step& step, auto& memory, const auto& gradient) {
+      plain::lars(options, step, memory, gradient);
+    }));
+  }
+  for (const LambOptions& options : std::vector<LambOptions>{
+           {},
+           {.beta1 = 0.8, .beta2 = 0.99, .eps = 1e-5, .weight_decay = 0.1},
+       }) {
+    cases.push_back(rule_case(lamb(options), [options](const Step& step, auto& memory, const auto& gradient) {
+      plain::lamb(options, step, memory, gradient);
     }));
   }
   return cases;

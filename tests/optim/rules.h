@@ -15,8 +15,8 @@ namespace brigade::optim::testing {
 // Parameters of one tensor and a rule's buffers, each as long.
 template <class T>
 struct Memory {
-  std::vector<T> parameters;
-  std::vector<std::vector<T>> state;
+  std::vector<T> parameters = {};
+  std::vector<std::vector<T>> state = {};
 };
 
 template <class T>

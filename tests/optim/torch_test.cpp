@@ -1,15 +1,18 @@
 // Rules against torch::optim, step by step.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
+#include "brigade/optim/adagrad.h"
 #include "brigade/optim/adam.h"
+#include "brigade/optim/rmsprop.h"
 #include "brigade/optim/sgd.h"
 
 namespace brigade::optim {
@@ -104,6 +107,39 @@ TEST_P(TorchsSteps, AreThoseOfAdamW) {
                                                  .weight_decay(options.weight_decay)
                                                  .amsgrad(options.amsgrad),
                                              GetParam());
+  }
+}
+
+TEST_P(TorchsSteps, AreThoseOfAdagrad) {
+  for (const AdagradOptions& options : std::vector<AdagradOptions>{
+           {},
+           {.lr_decay = 0.02, .weight_decay = 0.05, .initial_accumulator_value = 0.1, .eps = 1e-6},
+       }) {
+    expect_torchs_steps<torch::optim::Adagrad>(adagrad(options),
+                                               torch::optim::AdagradOptions()
+                                                   .lr_decay(options.lr_decay)
+                                                   .weight_decay(options.weight_decay)
+                                                   .initial_accumulator_value(options.initial_accumulator_value)
+                                                   .eps(options.eps),
+                                               GetParam());
+  }
+}
+
+TEST_P(TorchsSteps, AreThoseOfRmsprop) {
+  for (const RmspropOptions& options : std::vector<RmspropOptions>{
+           {},
+           {.alpha = 0.9, .eps = 1e-6, .weight_decay = 0.05, .momentum = 0.8, .centered = true},
+           {.alpha = 0.95, .momentum = 0.5},
+           {.alpha = 0.8, .eps = 1e-4, .centered = true},
+       }) {
+    expect_torchs_steps<torch::optim::RMSprop>(rmsprop(options),
+                                               torch::optim::RMSpropOptions()
+                                                   .alpha(options.alpha)
+                                                   .eps(options.eps)
+                                                   .weight_decay(options.weight_decay)
+                                                   .momentum(options.momentum)
+                                                   .centered(options.centered),
+                                               GetParam());
   }
 }
 

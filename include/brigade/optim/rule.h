@@ -4,8 +4,8 @@
 //   rule.update(weight, gradient, state, {.learning_rate = 1e-3, .index = step});  // state: two tensors like weight
 //
 // A Rule is a value and holds options only. State belongs to the caller, so that it can be checkpointed and slices of one
-// tensor can be updated on different devices. Every operation is rounded by itself, so the bits depend neither on the
-// processor's vector width nor on where a tensor is cut.
+// tensor can be updated on different devices. Every operation is rounded by itself, but for gradient + weight_decay * p,
+// which float32 rounds once; so the bits depend neither on the processor's vector width nor on where a tensor is cut.
 //
 // Element-wise rules (sgd, adam, adamw, adagrad, rmsprop) take slices cut anywhere, in one pass over memory. Layer-wise
 // rules (lars, lamb) scale the update of a tensor by a ratio of norms over all of it and take two passes around them:
