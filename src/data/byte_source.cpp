@@ -35,11 +35,13 @@ std::size_t MemorySource::read(std::span<std::byte> out) {
   return count;
 }
 
-FileSource::FileSource(const std::filesystem::path& path) : ByteSource(path.string()) {
+FileSource::FileSource(const std::filesystem::path& path, SymbolicLinks links) : ByteSource(path.string()) {
   // Without O_NONBLOCK, opening a pipe waits for its writer.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int no_follow = links == SymbolicLinks::kRefuse ? O_NOFOLLOW : 0;
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_follow);
   if (descriptor_ < 0) {
     const int code = errno;
+    if (code == ELOOP && no_follow != 0) refuse(name(), "is a symbolic link. Give the file itself.");
     refuse(name(), code == ENOENT ? "there is no such file. Check the path."
                                   : fmt::format("cannot be opened: {}. Check its permissions.", system_message(code)));
   }

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "brigade/data/files.h"
+
 namespace brigade::data {
 
 class ByteSource {
@@ -45,10 +47,10 @@ class MemorySource final : public ByteSource {
 };
 
 // Throws DataError when the file is missing, cannot be read or is no regular file: a pipe or a terminal could keep us
-// waiting for ever.
+// waiting for ever. Also when it is a symbolic link, if those are to be refused.
 class FileSource final : public ByteSource {
  public:
-  explicit FileSource(const std::filesystem::path& path);
+  explicit FileSource(const std::filesystem::path& path, SymbolicLinks links = SymbolicLinks::kFollow);
   ~FileSource() override;
 
   std::size_t read(std::span<std::byte> out) override;

@@ -67,6 +67,15 @@ TEST(FileSource, RefusesADevice) {
   expect_error<DataError>([] { FileSource file("/dev/zero"); }, {"/dev/zero", "is a device"});
 }
 
+TEST(FileSource, RefusesASymbolicLinkWhereItIsTold) {
+  const TemporaryFolder folder;
+  const auto link = folder.path() / "link";
+  std::filesystem::create_symlink(folder.write("file", Bytes(3)), link);
+  EXPECT_EQ(FileSource(link).at_most(), 3u);
+  expect_error<DataError>([&] { FileSource file(link, SymbolicLinks::kRefuse); },
+                          {link.string(), "is a symbolic link", "Give the file itself"});
+}
+
 TEST(FileSource, SaysWhyAFileCannotBeOpened) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "loop";

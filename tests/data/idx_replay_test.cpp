@@ -8,32 +8,16 @@
 
 #include "brigade/base/error.h"
 #include "data/byte_source.h"
-#include "data/idx_files.h"
 #include "data/idx_parser.h"
+#include "data/replay.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int fuzz_idx(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
 namespace {
 
-void replay(const Bytes& bytes, std::size_t size) {
-  // A copy of exactly this size, so that AddressSanitizer sees a read behind its end.
-  const Bytes exact(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(exact.data()), exact.size());
-}
-
 TEST(IdxReplay, HoldsForTheCorpusItsTruncationsAndItsByteChanges) {
-  for (const auto& entry : std::filesystem::directory_iterator(BRIGADE_FUZZ_CORPUS "/idx")) {
-    Bytes bytes = read_file(entry.path());
-    for (std::size_t size = 0; size <= bytes.size(); ++size) replay(bytes, size);
-    for (std::byte& byte : bytes) {
-      for (const int change : {0x01, 0x80, 0xff}) {
-        byte ^= static_cast<std::byte>(change);
-        replay(bytes, bytes.size());
-        byte ^= static_cast<std::byte>(change);
-      }
-    }
-  }
+  replay_corpus(fuzz_idx, BRIGADE_FUZZ_CORPUS "/idx");
 }
 
 // Part of the message that a broken file of the corpus gives; nothing for a good one.

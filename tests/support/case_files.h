@@ -20,17 +20,21 @@ inline nlohmann::json parse_file(const std::filesystem::path& path) {
 }
 
 // The copy in tests/cases, whatever else there is.
-inline nlohmann::json load_own(const std::string& name) {
-  return parse_file(std::filesystem::path(BRIGADE_TEST_CASES) / name);
+inline std::filesystem::path own_path(const std::string& name) {
+  return std::filesystem::path(BRIGADE_TEST_CASES) / name;
 }
+inline nlohmann::json load_own(const std::string& name) { return parse_file(own_path(name)); }
 
-// The parsed file `name`, such as "jax/random.json". Throws std::runtime_error, naming the path, when there is none.
-inline nlohmann::json load(const std::string& name) {
+// Where the file or folder `name` lies, such as "jax/random.json".
+inline std::filesystem::path path_of(const std::string& name) {
   const char* folder = std::getenv("BRIGADE_CASES");
-  if (folder != nullptr && *folder != '\0') return parse_file(std::filesystem::path(folder) / name);
+  if (folder != nullptr && *folder != '\0') return std::filesystem::path(folder) / name;
   const auto shared =
       std::filesystem::path(BRIGADE_TEST_CASES).parent_path().parent_path().parent_path() / "shared" / "cases" / name;
-  return std::filesystem::exists(shared) ? parse_file(shared) : load_own(name);
+  return std::filesystem::exists(shared) ? shared : own_path(name);
 }
+
+// The parsed file `name`. Throws std::runtime_error, naming the path, when there is none.
+inline nlohmann::json load(const std::string& name) { return parse_file(path_of(name)); }
 
 }  // namespace brigade::cases
