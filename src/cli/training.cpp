@@ -40,8 +40,8 @@ struct StepInputs {
 };
 
 torch::Tensor summed_loss(const Model& model, const Parameters& parameters, const data::Shard& shard) {
-  const auto images = data::normalize(shard.images, data::kFashionMnistMean, data::kFashionMnistStd);
-  return torch::cross_entropy_loss(model.forward(parameters, images), shard.labels, {}, at::Reduction::Sum);
+  const auto images = data::normalize(shard.x, data::kFashionMnistMean, data::kFashionMnistStd);
+  return torch::cross_entropy_loss(model.forward(parameters, images), shard.y, {}, at::Reduction::Sum);
 }
 
 // The own rows' part of the mean loss over all rows, and its gradient. Zero for a device that has no rows.
@@ -86,11 +86,11 @@ Evaluation evaluate(const Model& model, const Sharded<State>& state, const data:
       [&](const State& s, const data::Shard& shard) {
         if (shard.rows() == 0) return std::pair<std::int64_t, double>{0, 0.0};
         const at::NoGradGuard no_grad;
-        const auto images = data::normalize(shard.images, data::kFashionMnistMean, data::kFashionMnistStd);
+        const auto images = data::normalize(shard.x, data::kFashionMnistMean, data::kFashionMnistStd);
         const auto scores = model.forward(s.parameters, images);
-        const auto loss = torch::cross_entropy_loss(scores, shard.labels, {}, at::Reduction::Sum);
+        const auto loss = torch::cross_entropy_loss(scores, shard.y, {}, at::Reduction::Sum);
         require_finite(loss.item<double>(), fmt::format("on the test images, after step {}", steps));
-        return std::pair(scores.argmax(1).eq(shard.labels).sum().item<std::int64_t>(), loss.item<double>());
+        return std::pair(scores.argmax(1).eq(shard.y).sum().item<std::int64_t>(), loss.item<double>());
       },
       {.axis_name = "devices"});
   Evaluation result;

@@ -32,7 +32,7 @@ Dataset read(const std::filesystem::path& folder, const std::string& part) {
   const std::filesystem::path images = find(folder, part + "-images-idx3-ubyte");
   const std::filesystem::path labels = find(folder, part + "-labels-idx1-ubyte");
   Dataset dataset = idx(images, labels, {.classes = kClasses});
-  const auto sizes = dataset.images.sizes().slice(1);
+  const auto sizes = dataset.x.sizes().slice(1);
   if (!sizes.equals({kSide, kSide})) {
     refuse(images.string(), fmt::format("holds images of {}, where those of Fashion-MNIST and MNIST are {} x {}. Give "
                                         "the folder of one of the two.",

@@ -49,24 +49,24 @@ Dataset idx(const std::filesystem::path& images, const std::filesystem::path& la
         fmt::format("{} classes cannot be: give their number, or 0 to take it from the labels.", options.classes));
   }
   Dataset dataset;
-  dataset.images = read_idx(images, options);
-  if (dataset.images.dim() != 3 && dataset.images.dim() != 4) {
+  dataset.x = read_idx(images, options);
+  if (dataset.x.dim() != 3 && dataset.x.dim() != 4) {
     refuse(images.string(),
            fmt::format("has the dimensions {}, where images have 3 (N x H x W) or 4 (N x C x H x W). Are images and "
                        "labels swapped?",
-                       fmt::join(dataset.images.sizes(), " x ")));
+                       fmt::join(dataset.x.sizes(), " x ")));
   }
   const torch::Tensor bytes = read_idx(labels, options);
   if (bytes.dim() != 1) {
     refuse(labels.string(), fmt::format("has the dimensions {}, where labels have one. Are images and labels swapped?",
                                         fmt::join(bytes.sizes(), " x ")));
   }
-  if (bytes.size(0) != dataset.images.size(0)) {
+  if (bytes.size(0) != dataset.x.size(0)) {
     refuse(labels.string(), fmt::format("holds {} labels for the {} images of {}. Give the two files of one set.",
-                                        bytes.size(0), dataset.images.size(0), images.string()));
+                                        bytes.size(0), dataset.x.size(0), images.string()));
   }
   dataset.classes = check_labels(labels, bytes, options.classes);
-  dataset.labels = bytes.to(at::kLong);
+  dataset.y = bytes.to(at::kLong);
   return dataset;
 }
 

@@ -17,21 +17,20 @@ Dataset checked(Dataset dataset) {
   const auto on_cpu = [](const torch::Tensor& t) {
     return t.defined() && t.device().is_cpu() && t.layout() == at::kStrided && t.dim() >= 1;
   };
-  if (!on_cpu(dataset.images) || !on_cpu(dataset.labels)) {
-    throw ShapeError("A dataset's images and labels must be dense tensors on the CPU with a leading axis of rows.");
+  if (!on_cpu(dataset.x) || !on_cpu(dataset.y)) {
+    throw ShapeError("A dataset's x and y must be dense tensors on the CPU with a leading axis of rows.");
   }
-  const at::ScalarType labels = dataset.labels.scalar_type();
-  if (dataset.labels.dim() != 1 || (labels != at::kLong && labels != at::kByte)) {
+  const at::ScalarType labels = dataset.y.scalar_type();
+  if (labels != at::kLong && labels != at::kByte) {
     throw ShapeError(
-        fmt::format("Labels must be one number per row, as int64 or uint8; these have {} dimensions of {}.",
-                    dataset.labels.dim(), c10::toString(labels)));
+        fmt::format("A dataset's y must hold labels, as int64 or uint8; it is {}.", c10::toString(labels)));
   }
-  if (dataset.labels.size(0) != dataset.images.size(0)) {
-    throw ShapeError(fmt::format("The dataset has {} images and {} labels: each image needs one label.",
-                                 dataset.images.size(0), dataset.labels.size(0)));
+  if (dataset.y.size(0) != dataset.x.size(0)) {
+    throw ShapeError(fmt::format("The dataset has {} rows of x and {} of y: each needs the other.", dataset.x.size(0),
+                                 dataset.y.size(0)));
   }
-  dataset.images = dataset.images.detach().contiguous();
-  dataset.labels = dataset.labels.to(at::kLong).contiguous();
+  dataset.x = dataset.x.detach().contiguous();
+  dataset.y = dataset.y.contiguous();
   return dataset;
 }
 
@@ -118,7 +117,7 @@ class Loader::State {
     for (std::int64_t shard = 0; shard < options_.shards; ++shard) {
       const RowRange range = shard_range(batch.rows, options_.global_batch / options_.shards, shard);
       const auto part = rows.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
-      batch.shards.push_back({.images = gather(dataset_.images, part), .labels = gather(dataset_.labels, part)});
+      batch.shards.push_back({.x = gather(dataset_.x, part), .y = gather(dataset_.y, part).to(at::kLong)});
     }
     if (options_.transform) options_.transform(batch);
     made_ = sampler_.after(made_);

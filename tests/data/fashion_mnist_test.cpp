@@ -22,17 +22,17 @@ void write_part(const TemporaryFolder& folder, const std::string& part, std::uin
 // The real set, as Debian's package brings it; the figures are those that its authors state.
 TEST(FashionMnist, IsWhatItsAuthorsDescribe) {
   const Splits splits = fashion_mnist();
-  EXPECT_EQ(splits.train.images.sizes(), at::IntArrayRef({60000, 28, 28}));
-  EXPECT_EQ(splits.test.images.sizes(), at::IntArrayRef({10000, 28, 28}));
-  EXPECT_EQ(splits.train.images.scalar_type(), at::kByte);
+  EXPECT_EQ(splits.train.x.sizes(), at::IntArrayRef({60000, 28, 28}));
+  EXPECT_EQ(splits.test.x.sizes(), at::IntArrayRef({10000, 28, 28}));
+  EXPECT_EQ(splits.train.x.scalar_type(), at::kByte);
   EXPECT_EQ(splits.train.classes, 10);
   EXPECT_EQ(splits.test.classes, 10);
-  EXPECT_TRUE(at::bincount(splits.train.labels).equal(at::full({10}, 6000, at::kLong)));
-  EXPECT_TRUE(at::bincount(splits.test.labels).equal(at::full({10}, 1000, at::kLong)));
+  EXPECT_TRUE(at::bincount(splits.train.y).equal(at::full({10}, 6000, at::kLong)));
+  EXPECT_TRUE(at::bincount(splits.test.y).equal(at::full({10}, 1000, at::kLong)));
 }
 
 TEST(FashionMnist, ConstantsAreThoseOfTheTrainingImages) {
-  const torch::Tensor histogram = at::bincount(fashion_mnist().train.images.flatten(), {}, 256).to(at::kDouble);
+  const torch::Tensor histogram = at::bincount(fashion_mnist().train.x.flatten(), {}, 256).to(at::kDouble);
   const torch::Tensor value = at::arange(256, at::kDouble) / 255;
   const double count = histogram.sum().item<double>();
   const double mean = (histogram * value).sum().item<double>() / count;

@@ -33,8 +33,8 @@ TEST(Idx, PairsImagesWithLabels) {
   const auto labels = folder.write("labels", idx_file({5}, 4));
   const Dataset dataset = idx(images, labels);
   EXPECT_EQ(dataset.rows(), 5);
-  EXPECT_EQ(dataset.images.sizes(), at::IntArrayRef({5, 3, 2, 4}));
-  EXPECT_TRUE(dataset.labels.equal(at::tensor({0, 3, 2, 1, 0}, at::kLong)));
+  EXPECT_EQ(dataset.x.sizes(), at::IntArrayRef({5, 3, 2, 4}));
+  EXPECT_TRUE(dataset.y.equal(at::tensor({0, 3, 2, 1, 0}, at::kLong)));
   EXPECT_EQ(dataset.classes, 4);
   EXPECT_EQ(idx(images, labels, {.classes = 10}).classes, 10);
 }

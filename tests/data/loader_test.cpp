@@ -21,18 +21,16 @@ static_assert(std::ranges::input_range<Loader>);
 Dataset numbered(std::int64_t rows) {
   const torch::Tensor number = at::arange(rows, at::kLong);
   const torch::Tensor pixels = at::stack({number.remainder(251), number.div(251, "floor")}, 1).to(at::kByte);
-  return {.images = pixels.reshape({rows, 1, 2}), .labels = number, .classes = rows};
+  return {.x = pixels.reshape({rows, 1, 2}), .y = number, .classes = rows};
 }
 
 void append_rows(std::vector<std::int64_t>& rows, const Batch& batch) {
   std::int64_t count = 0;
   for (const Shard& shard : batch.shards) {
     count += shard.rows();
-    const torch::Tensor pixels = shard.images.reshape({-1, 2}).to(at::kLong);
-    EXPECT_TRUE((pixels.select(1, 0) + 251 * pixels.select(1, 1)).equal(shard.labels))
-        << "images and labels came apart";
-    rows.insert(rows.end(), shard.labels.data_ptr<std::int64_t>(),
-                shard.labels.data_ptr<std::int64_t>() + shard.rows());
+    const torch::Tensor pixels = shard.x.reshape({-1, 2}).to(at::kLong);
+    EXPECT_TRUE((pixels.select(1, 0) + 251 * pixels.select(1, 1)).equal(shard.y)) << "x and y came apart";
+    rows.insert(rows.end(), shard.y.data_ptr<std::int64_t>(), shard.y.data_ptr<std::int64_t>() + shard.rows());
   }
   EXPECT_EQ(count, batch.rows);
 }
@@ -74,9 +72,9 @@ TEST(Loader, CutsTheLastPartialStepInOrderAndLeavesTheRestEmpty) {
   std::vector<std::int64_t> counts;
   for (const Shard& shard : batch->shards) counts.push_back(shard.rows());
   EXPECT_EQ(counts, (std::vector<std::int64_t>{4, 4, 2, 0}));
-  EXPECT_TRUE(batch->shards[2].labels.equal(at::tensor({24, 25}, at::kLong)));
-  EXPECT_EQ(batch->shards[3].images.sizes(), at::IntArrayRef({0, 1, 2}));
-  EXPECT_EQ(batch->shards[3].labels.scalar_type(), at::kLong);
+  EXPECT_TRUE(batch->shards[2].y.equal(at::tensor({24, 25}, at::kLong)));
+  EXPECT_EQ(batch->shards[3].x.sizes(), at::IntArrayRef({0, 1, 2}));
+  EXPECT_EQ(batch->shards[3].y.scalar_type(), at::kLong);
   EXPECT_EQ(loader.next(), std::nullopt);
   EXPECT_EQ(loader.next(), std::nullopt);
 }
@@ -92,24 +90,38 @@ TEST(Loader, ShardsOwnAlignedContiguousTensors) {
   Loader loader(numbered(30), {.global_batch = 30, .shards = 5});
   const auto batch = loader.next();
   for (const Shard& shard : batch->shards) {
-    EXPECT_TRUE(shard.images.is_contiguous());
-    EXPECT_EQ(shard.images.scalar_type(), at::kByte);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shard.images.data_ptr()) % 64, 0u);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shard.labels.data_ptr()) % 64, 0u);
+    EXPECT_TRUE(shard.x.is_contiguous());
+    EXPECT_EQ(shard.x.scalar_type(), at::kByte);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shard.x.data_ptr()) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shard.y.data_ptr()) % 64, 0u);
   }
 }
 
 TEST(Loader, ReadsViewsByTheirValues) {
   Dataset dataset = numbered(40);
-  dataset.images = dataset.images.slice(0, 0, 40, 2).transpose(1, 2);
-  dataset.labels = dataset.labels.slice(0, 0, 40, 2).to(at::kByte);
+  dataset.x = dataset.x.slice(0, 0, 40, 2).transpose(1, 2);
+  dataset.y = dataset.y.slice(0, 0, 40, 2).to(at::kByte);
   Loader loader(dataset, {.global_batch = 20, .order = Order::kSequential});
   const Shard shard = loader.next()->shards[0];
-  EXPECT_TRUE(shard.images.equal(dataset.images));
-  EXPECT_TRUE(shard.labels.equal(at::arange(0, 40, 2, at::kLong)));
+  EXPECT_TRUE(shard.x.equal(dataset.x));
+  EXPECT_TRUE(shard.y.equal(at::arange(0, 40, 2, at::kLong)));
   // One row of a view keeps the strides of all of them.
-  Loader one({.images = dataset.images.narrow(0, 3, 1), .labels = dataset.labels.narrow(0, 3, 1)}, {.global_batch = 1});
-  EXPECT_TRUE(one.next()->shards[0].images.equal(dataset.images.narrow(0, 3, 1)));
+  Loader one({.x = dataset.x.narrow(0, 3, 1), .y = dataset.y.narrow(0, 3, 1)}, {.global_batch = 1});
+  EXPECT_TRUE(one.next()->shards[0].x.equal(dataset.x.narrow(0, 3, 1)));
+}
+
+// A language model answers with one byte after each byte.
+TEST(Loader, GivesEachRowAllOfItsLabels) {
+  const torch::Tensor bytes = at::arange(41, at::kByte);
+  const Dataset dataset{.x = bytes.narrow(0, 0, 40).reshape({10, 4}), .y = bytes.narrow(0, 1, 40).reshape({10, 4})};
+  Loader loader(dataset, {.global_batch = 10, .shards = 2, .seed = 3});
+  const auto batch = loader.next();
+  for (const Shard& shard : batch->shards) {
+    EXPECT_EQ(shard.x.scalar_type(), at::kByte);
+    EXPECT_EQ(shard.y.scalar_type(), at::kLong);
+    EXPECT_EQ(shard.y.sizes(), at::IntArrayRef({5, 4}));
+    EXPECT_TRUE(shard.y.equal(shard.x.to(at::kLong) + 1));
+  }
 }
 
 TEST(Loader, ResumesFromItsPosition) {
@@ -138,10 +150,10 @@ TEST(Loader, ResumesFromItsPosition) {
 
 TEST(Loader, TransformsBatchesBeforeTheyAreHandedOut) {
   LoaderOptions options{.global_batch = 4, .order = Order::kSequential};
-  options.transform = [](Batch& batch) { batch.shards[0].labels += 100 * (batch.step + 1); };
+  options.transform = [](Batch& batch) { batch.shards[0].y += 100 * (batch.step + 1); };
   Loader loader(numbered(8), options);
-  EXPECT_TRUE(loader.next()->shards[0].labels.equal(at::tensor({100, 101, 102, 103}, at::kLong)));
-  EXPECT_TRUE(loader.next()->shards[0].labels.equal(at::tensor({204, 205, 206, 207}, at::kLong)));
+  EXPECT_TRUE(loader.next()->shards[0].y.equal(at::tensor({100, 101, 102, 103}, at::kLong)));
+  EXPECT_TRUE(loader.next()->shards[0].y.equal(at::tensor({204, 205, 206, 207}, at::kLong)));
 }
 
 TEST(Loader, AnErrorWhilePreparingReachesTheOneWhoAsks) {
@@ -188,11 +200,9 @@ TEST(Loader, RefusesADatasetThatDoesNotFit) {
   const auto with = [](Dataset dataset) { return [dataset] { Loader loader(dataset, {.global_batch = 2}); }; };
   const Dataset good = numbered(10);
   expect_error<ShapeError>(with({}), {"dense tensors on the CPU"});
-  expect_error<ShapeError>(with({.images = good.images, .labels = good.labels.narrow(0, 0, 9)}),
-                           {"10 images and 9 labels"});
-  expect_error<ShapeError>(with({.images = good.images, .labels = good.labels.to(at::kFloat)}),
-                           {"int64 or uint8", "Float"});
-  expect_error<ShapeError>(with({.images = good.images, .labels = good.labels.reshape({5, 2})}), {"2 dimensions"});
+  expect_error<ShapeError>(with({.x = good.x, .y = good.y.narrow(0, 0, 9)}), {"10 rows of x and 9 of y"});
+  expect_error<ShapeError>(with({.x = good.x, .y = good.y.to(at::kFloat)}), {"int64 or uint8", "Float"});
+  expect_error<ShapeError>(with({.x = good.x, .y = good.y.reshape({5, 2})}), {"10 rows of x and 5 of y"});
   expect_error<InvalidArgument>(with(numbered(0)), {"no rows"});
 }
 

@@ -24,10 +24,10 @@ namespace brigade::data {
 // What one device gets of a step, or one logical shard. Its tensors are its own: contiguous and aligned to 64 bytes. A
 // shard that the last rows did not reach holds zero rows.
 struct Shard {
-  torch::Tensor images = {};  // [rows, ...], of the dataset's dtype
-  torch::Tensor labels = {};  // [rows], int64
+  torch::Tensor x = {};  // [rows, ...], of the dataset's dtype
+  torch::Tensor y = {};  // [rows, ...], int64
 
-  std::int64_t rows() const { return images.defined() ? images.size(0) : 0; }
+  std::int64_t rows() const { return x.defined() ? x.size(0) : 0; }
 };
 
 struct Batch {
@@ -51,8 +51,7 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  // Throws InvalidArgument for options that do not fit together, ShapeError for a dataset whose images and labels do
-  // not.
+  // Throws InvalidArgument for options that do not fit together, ShapeError for a dataset whose x and y do not.
   Loader(Dataset dataset, LoaderOptions options);
   ~Loader();  // does not wait for batches that nobody will take
   Loader(Loader&&) noexcept;
