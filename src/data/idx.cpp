@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
+#include <utility>
 
-#include "brigade/base/error.h"
 #include "data/byte_source.h"
 #include "data/errors.h"
 #include "data/idx_parser.h"
+#include "data/pair.h"
 
 namespace brigade::data {
 namespace {
@@ -22,20 +22,6 @@ torch::Tensor to_tensor(IdxArray array) {
       owner->bytes.data(), owner->sizes, [owner](void*) {}, at::TensorOptions().dtype(at::kByte));
 }
 
-// Returns the number of classes.
-std::int64_t check_labels(const std::filesystem::path& file, const torch::Tensor& labels, std::int64_t classes) {
-  const auto* begin = labels.data_ptr<std::uint8_t>();
-  const auto* end = begin + labels.numel();
-  const auto* largest = std::max_element(begin, end);
-  if (classes != 0 && *largest >= classes) {
-    refuse(file.string(),
-           fmt::format("label {} at row {} is outside of the {} classes, 0 to {}. Give the number of classes that the "
-                       "labels have, or the file that belongs to these images.",
-                       *largest, largest - begin, classes, classes - 1));
-  }
-  return classes != 0 ? classes : *largest + 1;
-}
-
 }  // namespace
 
 torch::Tensor read_idx(const std::filesystem::path& file, IdxOptions options) {
@@ -44,30 +30,21 @@ torch::Tensor read_idx(const std::filesystem::path& file, IdxOptions options) {
 }
 
 Dataset idx(const std::filesystem::path& images, const std::filesystem::path& labels, IdxOptions options) {
-  if (options.classes < 0) {
-    throw InvalidArgument(
-        fmt::format("{} classes cannot be: give their number, or 0 to take it from the labels.", options.classes));
-  }
-  Dataset dataset;
-  dataset.x = read_idx(images, options);
-  if (dataset.x.dim() != 3 && dataset.x.dim() != 4) {
-    refuse(images.string(),
+  check_classes(options.classes);
+  NamedTensor x{.name = images.string(), .tensor = read_idx(images, options)};
+  const auto dimensions = x.tensor.dim();
+  if (dimensions != 3 && dimensions != 4) {
+    refuse(x.name,
            fmt::format("has the dimensions {}, where images have 3 (N x H x W) or 4 (N x C x H x W). Are images and "
                        "labels swapped?",
-                       fmt::join(dataset.x.sizes(), " x ")));
+                       fmt::join(x.tensor.sizes(), " x ")));
   }
-  const torch::Tensor bytes = read_idx(labels, options);
-  if (bytes.dim() != 1) {
-    refuse(labels.string(), fmt::format("has the dimensions {}, where labels have one. Are images and labels swapped?",
-                                        fmt::join(bytes.sizes(), " x ")));
+  NamedTensor y{.name = labels.string(), .tensor = read_idx(labels, options)};
+  if (y.tensor.dim() != 1) {
+    refuse(y.name, fmt::format("has the dimensions {}, where labels have one. Are images and labels swapped?",
+                               fmt::join(y.tensor.sizes(), " x ")));
   }
-  if (bytes.size(0) != dataset.x.size(0)) {
-    refuse(labels.string(), fmt::format("holds {} labels for the {} images of {}. Give the two files of one set.",
-                                        bytes.size(0), dataset.x.size(0), images.string()));
-  }
-  dataset.classes = check_labels(labels, bytes, options.classes);
-  dataset.y = bytes.to(at::kLong);
-  return dataset;
+  return pair_up(std::move(x), std::move(y), options.classes);
 }
 
 }  // namespace brigade::data

@@ -10,6 +10,7 @@
 #include "data/byte_source.h"
 #include "data/errors.h"
 #include "data/file_sink.h"
+#include "data/pair.h"
 #include "data/safetensors_format.h"
 #include "data/tensor_bytes.h"
 
@@ -72,6 +73,20 @@ SafeTensors read_safetensors(const std::filesystem::path& file, const SafeTensor
   });
   result.metadata = std::move(header.metadata);
   return result;
+}
+
+Dataset safetensors(const std::filesystem::path& file, const SafeTensorsDatasetOptions& options) {
+  check_classes(options.classes);
+  const SafeTensors content = read_safetensors(file, {.max_bytes = options.max_bytes});
+  const auto part = [&](const std::string& name) {
+    const auto found = content.tensors.find(name);
+    if (found == content.tensors.end()) {
+      refuse(file.string(), fmt::format("has no tensor {} among its {}. Say which two to take with .x and .y.",
+                                        shown(name), content.tensors.size()));
+    }
+    return NamedTensor{.name = fmt::format("{}: tensor {}", file.string(), shown(name)), .tensor = found->second};
+  };
+  return pair_up(part(options.x), part(options.y), options.classes);
 }
 
 void write_safetensors(const ByteSink& sink, const TensorMap& tensors, const Metadata& metadata) {

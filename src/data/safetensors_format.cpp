@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace brigade::data {
 namespace {
@@ -47,22 +46,6 @@ std::optional<std::string_view> safetensors_name_problem(std::string_view name) 
     if (byte < 0x20 || byte == 0x7F || second_half) return "has a control character";
   }
   return std::nullopt;
-}
-
-std::optional<std::uint64_t> safetensors_bytes(comm::DType dtype, std::span<const std::int64_t> sizes) noexcept {
-  // A dimension of zero empties the tensor, but the strides of the others are computed all the same.
-  auto bytes = static_cast<std::int64_t>(size_of(dtype));
-  bool empty = false;
-  for (const std::int64_t size : sizes) {
-    empty = empty || size == 0;
-    if (size < 0 || __builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) return std::nullopt;
-  }
-  return empty ? 0 : static_cast<std::uint64_t>(bytes);
-}
-
-std::size_t first_bad_bool(std::span<const std::byte> bytes) noexcept {
-  const auto found = std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte > std::byte{1}; });
-  return static_cast<std::size_t>(found - bytes.begin());
 }
 
 }  // namespace brigade::data

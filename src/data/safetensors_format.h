@@ -26,7 +26,6 @@
 
 namespace brigade::data {
 
-inline constexpr std::size_t kSafeTensorsMaxRank = 64;
 inline constexpr std::uint64_t kSafeTensorsMaxHeader = 100'000'000;  // bytes; the reference reads no larger one
 inline constexpr std::size_t kSafeTensorsMaxMetadata = 65536;  // entries; each takes more memory than it has bytes
 inline constexpr std::string_view kSafeTensorsMetadata = "__metadata__";
@@ -51,12 +50,6 @@ std::optional<std::string_view> safetensors_name(comm::DType dtype) noexcept;
 
 // Why `name` cannot be a tensor's; nothing when it can. Whether it is UTF-8 is not looked at.
 std::optional<std::string_view> safetensors_name_problem(std::string_view name) noexcept;
-
-// Bytes of a tensor; nothing when they, or its strides, cannot be counted in 63 bits.
-std::optional<std::uint64_t> safetensors_bytes(comm::DType dtype, std::span<const std::int64_t> sizes) noexcept;
-
-// Where `bytes`, a tensor of bools, first holds something else than 0 or 1; bytes.size() when nowhere.
-std::size_t first_bad_bool(std::span<const std::byte> bytes) noexcept;
 
 // Parses the N bytes of JSON. Throws DataError that begins with `file`.
 SafeTensorsHeader parse_safetensors_header(std::string_view file, std::string_view json);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "data/elements.h"
 #include "data/errors.h"
 #include "data/safetensors_format.h"
 
@@ -178,8 +179,8 @@ class HeaderParser {
     if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       damaged(fmt::format("the dimension {}, above 2^63 - 1", size));
     }
-    if (entry().sizes.size() == kSafeTensorsMaxRank) {
-      damaged(fmt::format("more than {} dimensions", kSafeTensorsMaxRank));
+    if (entry().sizes.size() == kMaxRank) {
+      damaged(fmt::format("more than {} dimensions", kMaxRank));
     }
     entry().sizes.push_back(static_cast<std::int64_t>(size));
   }
@@ -206,7 +207,7 @@ class HeaderParser {
       if (!seen_[field]) damaged(fmt::format("no \"{}\"", kFields[field]));
     }
     const SafeTensorsEntry& e = entry();
-    const auto bytes = safetensors_bytes(e.dtype, e.sizes);
+    const auto bytes = byte_count(e.dtype, e.sizes);
     if (!bytes) damaged(fmt::format("the shape [{}], which is too large", fmt::join(e.sizes, ", ")));
     if (e.begin > e.end || e.end - e.begin != *bytes) {
       damaged(fmt::format("the data_offsets [{}, {}], where [{}] of {} takes {} bytes", e.begin, e.end,

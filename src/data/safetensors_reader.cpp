@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "data/elements.h"
 #include "data/errors.h"
 #include "data/safetensors_format.h"
 

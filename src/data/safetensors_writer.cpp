@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "brigade/base/error.h"
+#include "data/elements.h"
 #include "data/errors.h"
 #include "data/safetensors_format.h"
 
@@ -50,11 +51,11 @@ std::uint64_t checked_bytes(const SafeTensorsEntry& entry) {
     unwritable(entry, fmt::format("the format has no {}. Convert it, a complex tensor with torch::view_as_real.",
                                   name_of(entry.dtype)));
   }
-  if (entry.sizes.size() > kSafeTensorsMaxRank) {
-    unwritable(entry, fmt::format("it has {} dimensions, where {} can be read. Reshape it.", entry.sizes.size(),
-                                  kSafeTensorsMaxRank));
+  if (entry.sizes.size() > kMaxRank) {
+    unwritable(entry,
+               fmt::format("it has {} dimensions, where {} can be read. Reshape it.", entry.sizes.size(), kMaxRank));
   }
-  const auto bytes = safetensors_bytes(entry.dtype, entry.sizes);
+  const auto bytes = byte_count(entry.dtype, entry.sizes);
   if (!bytes) unwritable(entry, fmt::format("its shape [{}] is too large.", fmt::join(entry.sizes, ", ")));
   return *bytes;
 }

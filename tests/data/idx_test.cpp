@@ -44,7 +44,7 @@ TEST(Idx, RefusesFilesThatDoNotBelongTogether) {
   const auto images = folder.write("images", idx_file({5, 2, 4}));
   const auto labels = folder.write("labels", idx_file({4}, 4));
   expect_error<DataError>([&] { idx(images, labels); },
-                          {labels.string(), "4 labels for the 5 images", images.string(), "two files of one set"});
+                          {labels.string(), "4 labels for the 5 rows of " + images.string(), "the two of one set"});
 }
 
 TEST(Idx, RefusesSwappedFiles) {

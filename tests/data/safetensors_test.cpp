@@ -167,5 +167,23 @@ TEST(SafeTensors, SaysWhichNameIsNearestToOneThatIsNotThere) {
   EXPECT_ERROR(SafeTensors().at("w"), DataError, "among the 0 of this safetensors file.");
 }
 
+TEST(SafeTensorsDataset, PairsTheTensorsThatAreNamed) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "f";
+  write_safetensors(path, {{"images", at::zeros({3, 2, 2}, at::kByte)},
+                           {"labels", at::tensor({4, 0, 1}, at::kShort)},
+                           {"rows", at::ones({3, 5})}});
+  const Dataset dataset = safetensors(path);
+  EXPECT_EQ(dataset.x.sizes(), at::IntArrayRef({3, 2, 2}));
+  EXPECT_TRUE(dataset.y.equal(at::tensor({4, 0, 1}, at::kLong)));
+  EXPECT_EQ(dataset.classes, 5);
+  EXPECT_TRUE(safetensors(path, {.x = "rows", .classes = 7}).x.equal(at::ones({3, 5})));
+  EXPECT_ERROR(safetensors(path, {.y = "targets"}), DataError,
+               path.string() + ": has no tensor \"targets\" among its 3. Say which two to take");
+  EXPECT_ERROR(safetensors(path, {.y = "rows"}), DataError, path.string() + ": tensor \"rows\": holds Float");
+  EXPECT_ERROR(safetensors(path, {.classes = 4}), DataError, "label 4 at row 0 is outside of the 4 classes");
+  EXPECT_ERROR(safetensors(path, {.classes = -1}), InvalidArgument, "-1 classes");
+}
+
 }  // namespace
 }  // namespace brigade::data

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 
+#include "brigade/data/dataset.h"
 #include "brigade/data/files.h"
 
 namespace brigade::data {
@@ -44,6 +45,18 @@ struct SafeTensorsOptions {
 // follows the file's size and not what its header announces: tensors are made when the whole header has proved to fit.
 // Names are never used as paths.
 SafeTensors read_safetensors(const std::filesystem::path& file, const SafeTensorsOptions& options = {});
+
+struct SafeTensorsDatasetOptions {
+  std::string x = "images";
+  std::string y = "labels";
+  std::int64_t classes = 0;                           // labels must lie below it; 0 takes the largest label plus one
+  std::uint64_t max_bytes = std::uint64_t{16} << 30;  // of data in the file; more is refused
+};
+
+// The tensors named so of one file: x [rows, ...] with its labels y [rows] or [rows, ...], whole numbers of any dtype,
+// which become int64. Throws DataError as read_safetensors does, when there is no such tensor, and when the two do not
+// belong together or a label is not in [0, classes).
+Dataset safetensors(const std::filesystem::path& file, const SafeTensorsDatasetOptions& options = {});
 
 // Writes a file that every safetensors reader takes, of tensors of the dtypes above, on any device and of any strides;
 // those that share memory are written in full. The same contents give the same bytes, and those of the reference
