@@ -18,6 +18,11 @@ brigade_find(hwy libhwy-dev CONFIG)
 brigade_find(ZLIB zlib1g-dev)
 brigade_find(nlohmann_json nlohmann-json3-dev)
 
+if(BRIGADE_WITH_IMAGES)
+  brigade_find(PNG "libpng-dev, or configure with -DBRIGADE_WITH_IMAGES=OFF")
+  brigade_find(JPEG "libjpeg62-turbo-dev, or configure with -DBRIGADE_WITH_IMAGES=OFF")
+endif()
+
 if(BRIGADE_WITH_TORCH)
   brigade_find(Torch libtorch-dev)
   # Every compiler brings its own.
