@@ -23,6 +23,7 @@
 #include "brigade/random/key.h"
 #include "brigade/random/permutation.h"
 #include "brigade/runtime/device.h"
+#include "brigade/train/data_parallel.h"
 #include "brigade/transform/grad.h"
 #include "brigade/transform/pad.h"
 #include "brigade/transform/pmap.h"

@@ -1,5 +1,6 @@
 #include "brigade/runtime/axis.h"
 
+#include <ATen/Parallel.h>
 #include <c10/util/SmallVector.h>
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "brigade/base/environment.h"
 #include "brigade/base/error.h"
 #include "brigade/comm/thread_group.h"
+#include "brigade/runtime/body.h"
 #include "caller_state.h"
 #include "failure.h"
 #include "runtime.h"
@@ -247,6 +249,57 @@ void Axis::reset_statistics() {
     seats_->group.member(position).reset_statistics();
     seats_->seat(position).busy = {};
   }
+}
+
+class BodyState::Kept {
+ public:
+  Kept() : axis(current_axis), position(current_position) {}
+
+  Axis* axis;
+  int position;
+  CallerState caller;
+  int threads = at::get_num_threads();
+};
+
+class BodyState::Lent::Taken {
+ public:
+  explicit Taken(const Kept& kept)
+      : before_(at::get_num_threads()), place_(kept.axis, kept.position), caller_(kept.caller) {
+    set_thread_intra_op(kept.threads);
+  }
+  ~Taken() { set_thread_intra_op(before_); }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+ private:
+  int before_;
+  PlaceGuard place_;
+  CallerState::Lent caller_;
+};
+
+BodyState::BodyState(std::unique_ptr<Kept> kept) : kept_(std::move(kept)) {}
+BodyState::~BodyState() = default;
+BodyState::BodyState(BodyState&&) noexcept = default;
+BodyState& BodyState::operator=(BodyState&&) noexcept = default;
+
+BodyState BodyState::current() {
+  if (!inside_body()) throw AxisError("this thread runs no body of a pmap, so it has no state of one to lend");
+  return BodyState(std::make_unique<Kept>());
+}
+
+BodyState::Lent::Lent(const BodyState& state) : taken_(std::make_unique<Taken>(*state.kept_)) {}
+BodyState::Lent::~Lent() = default;
+
+OneThreadInOperators::OneThreadInOperators() noexcept : before_(at::get_num_threads()) { set_thread_intra_op(1); }
+OneThreadInOperators::~OneThreadInOperators() { set_thread_intra_op(before_); }
+
+AxisPlace place_of_body(std::source_location site) {
+  if (current_axis == nullptr)
+    throw AxisError("this thread runs no body of a pmap, so it has no place among devices", {.site = site});
+  return {.axis = current_axis->shared_from_this(),
+          .position = current_position,
+          .name = current_axis->name(),
+          .members = &current_axis->group(current_position)};
 }
 
 bool inside_body() noexcept { return current_axis != nullptr; }

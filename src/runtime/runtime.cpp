@@ -41,18 +41,6 @@ void keep_large_allocations() {
 #endif
 }
 
-// Sets the threads inside operators for the calling thread only. at::set_num_threads would also set what every thread
-// of the process that starts later begins with.
-void set_thread_intra_op(int threads) {
-  if (at::get_num_threads() == threads) return;  // also makes libtorch's own first-use set-up of the thread come first
-  static const auto omp_set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-  if (omp_set != nullptr) {
-    omp_set(threads);
-  } else {
-    at::set_num_threads(threads);
-  }
-}
-
 // A thread that cannot be pinned computes all the same.
 void pin_thread(const Device& device) noexcept {
   static const std::vector<int> processors = allowed_processors();
@@ -97,6 +85,16 @@ Runtime::Runtime() : cores_(usable_cores()) {
   devices_exist = true;
   chosen_devices = count;
   log::debug(fmt::format("{} CPU devices on {} cores, {} threads inside operators", count, cores_, intra_op_threads_));
+}
+
+void set_thread_intra_op(int threads) {
+  if (at::get_num_threads() == threads) return;  // also makes libtorch's own first-use set-up of the thread come first
+  static const auto omp_set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (omp_set != nullptr) {
+    omp_set(threads);
+  } else {
+    at::set_num_threads(threads);
+  }
 }
 
 void Runtime::become(const Device& device, int threads) noexcept {

@@ -15,6 +15,10 @@
 
 namespace brigade {
 
+// Sets the threads inside operators for the calling thread only. at::set_num_threads would also set what every thread
+// of the process that starts later begins with.
+void set_thread_intra_op(int threads);
+
 class Runtime {
  public:
   // Created on first use.

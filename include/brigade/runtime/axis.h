@@ -110,6 +110,9 @@ struct AxisPlace {
 // the names in scope, when one of them is not; InvalidArgument when one stands twice, or there is none.
 AxisPlace find_axis(const AxisNames& names, std::source_location site);
 
+// The calling thread's place on the whole axis of the body that it runs. Throws AxisError outside one.
+AxisPlace place_of_body(std::source_location site);
+
 // Whether the calling thread runs a body now.
 bool inside_body() noexcept;
 

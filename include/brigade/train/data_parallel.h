@@ -1,0 +1,190 @@
+// Synchronous data-parallel training of a model on all devices of this process.
+//
+//   DataParallel trainer([] { return SmallCnn(); },
+//                        {.optimizer = optim::sgd({.momentum = 0.9}), .learning_rate = schedule::constant(0.1),
+//                         .global_batch = 128, .logical_shards = 8});
+//   for (auto& batch : trainer.loader(data.train, {.epochs = 3})) {
+//     StepReport report = trainer.step(batch, [](SmallCnn& net, const data::Shard& b) {
+//       return torch::cross_entropy_loss(net->forward(b.x), b.y);
+//     });
+//   }
+//
+// A step cuts its rows into leaves, runs forward and backward of each on the device that carries it, sums the gradients over
+// all leaves in one fixed tree while backward goes on, and updates every replica alike. With logical_shards the bits do not
+// depend on how many devices there are.
+//
+// The loss function is called once for each leaf, on the leaf's device, with that device's replica and the leaf's rows. It
+// returns the mean loss of those rows, or a train::Loss. It is shared by all devices, so it keeps no state of its own.
+#pragma once
+
+#include <concepts>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "brigade/data/loader.h"
+#include "brigade/runtime/axis.h"
+#include "brigade/train/options.h"
+#include "brigade/train/replica.h"
+#include "brigade/train/rows.h"
+#include "brigade/train/trainer.h"
+
+namespace brigade {
+
+using train::DataParallelOptions;
+using train::StepReport;
+
+namespace train {
+
+// A torch::nn::ModuleHolder, or a shared_ptr to a module.
+template <class M>
+concept ModuleHandle = requires(M& model) {
+  model.operator->();
+};
+
+namespace detail {
+
+template <ModuleHandle M>
+std::shared_ptr<torch::nn::Module> module_of(M& model) {
+  if constexpr (requires { model.ptr(); }) {
+    return model.ptr();
+  } else {
+    return model;
+  }
+}
+
+template <ModuleHandle M>
+Replica replica_of(M& model) {
+  return train::replica_of(module_of(model));
+}
+
+template <tree::Tree T>
+Replica replica_of(T& parameters) {
+  return train::replica_of(parameters);
+}
+
+// Keeps libtorch's default generator where it is after the first of several calls, so that a program draws the same numbers
+// whatever the number of devices is.
+class GeneratorKept {
+ public:
+  GeneratorKept();
+  ~GeneratorKept();
+  GeneratorKept(const GeneratorKept&) = delete;
+  GeneratorKept& operator=(const GeneratorKept&) = delete;
+
+ private:
+  at::Tensor state_;
+};
+
+template <class Factory>
+auto models_by(Factory& factory, std::int64_t count) {
+  std::vector<std::invoke_result_t<Factory&>> models;
+  models.push_back(factory());
+  const GeneratorKept kept;
+  while (static_cast<std::int64_t>(models.size()) < count) models.push_back(factory());
+  return models;
+}
+
+template <class Model>
+std::vector<Replica> replicas_of(std::vector<Model>& models) {
+  std::vector<Replica> replicas;
+  for (Model& model : models) replicas.push_back(replica_of(model));
+  return replicas;
+}
+
+// The position of the device that runs a body on this thread; 0 outside.
+std::size_t current_position();
+
+}  // namespace detail
+}  // namespace train
+
+template <class Model>
+class DataParallel {
+ public:
+  // One replica per device, by calling `factory` in this thread. They start with the values of the first. Throws
+  // InvalidArgument for options that do not go together, and a model that cannot be trained; both name what it is.
+  template <std::invocable Factory>
+  explicit DataParallel(Factory factory, DataParallelOptions options = {},
+                        std::source_location site = std::source_location::current()) requires
+      std::same_as<std::invoke_result_t<Factory&>, Model>
+      : models_(train::detail::models_by(factory, train::step_shape(options, site).devices)),
+        trainer_(train::detail::replicas_of(models_), std::move(options), site) {}
+
+  // Of a tree of parameters: each device has a copy, whose tensors require grad.
+  explicit DataParallel(Model parameters, DataParallelOptions options = {},
+                        std::source_location site = std::source_location::current()) requires tree::Tree<Model>
+      : models_(static_cast<std::size_t>(train::step_shape(options, site).devices), parameters),
+        trainer_(train::detail::replicas_of(models_), std::move(options), site) {}
+
+  // One step on a batch of a loader(), or on any tree of tensors whose leading dimension counts rows. The last batch of an
+  // epoch may have fewer rows than the others, down to one. When it throws, nothing has changed.
+  template <class Batch, class LossFunction>
+  StepReport step(const Batch& batch, LossFunction&& loss) {
+    return trainer_.step(rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> train::Loss {
+      return loss(models_[static_cast<std::size_t>(position)], train::detail::rows_of(batch, leaf, rows));
+    });
+  }
+
+  // Every device's sums added up, each row counted once: `measure(model, rows)` returns a tensor, or a tree of tensors, that
+  // is a sum over the rows it was given. Modules are in evaluation mode, and gradients off.
+  template <class Batch, class MeasureFunction>
+  auto evaluate(const Batch& batch, MeasureFunction&& measure) {
+    using Rows = decltype(train::detail::rows_of(batch, 0, {}));
+    using Result = std::remove_cvref_t<std::invoke_result_t<MeasureFunction&, Model&, Rows>>;
+    static_assert(tree::Tree<Result>, "what is measured is a tensor or a tree of tensors");
+    std::vector<std::optional<Result>> first(1);
+    const auto sums = trainer_.evaluate(
+        rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> std::vector<at::Tensor> {
+          Result result =
+              measure(models_[static_cast<std::size_t>(position)], train::detail::rows_of(batch, leaf, rows));
+          std::vector<at::Tensor> tensors = tree::flatten(result);
+          if (leaf == 0) first.front() = std::move(result);
+          return tensors;
+        });
+    return tree::unflatten(*first.front(), sums);
+  }
+
+  // Batches of whole steps, cut into this trainer's leaves ahead of time. `options.global_batch` and `.shards` are the
+  // trainer's.
+  data::Loader loader(data::Dataset dataset, data::LoaderOptions options = {}) const {
+    options.global_batch = trainer_.shape().global_batch();
+    options.shards = trainer_.shape().leaves;
+    return data::Loader(std::move(dataset), std::move(options));
+  }
+
+  // The replica of the device that runs this code; outside a loss function, the first one.
+  Model& model() { return models_[train::detail::current_position()]; }
+  Model& replica(std::size_t position) { return models_.at(position); }
+
+  const train::StepShape& shape() const noexcept { return trainer_.shape(); }
+  std::int64_t steps() const noexcept { return trainer_.steps(); }
+  std::vector<train::NamedTensor> gradients() const { return trainer_.gradients(); }
+  std::string describe() const { return trainer_.describe(); }
+
+ private:
+  std::int64_t rows_in(const data::Batch& batch) const {
+    if (static_cast<std::int64_t>(batch.shards.size()) != trainer_.shape().leaves)
+      train::detail::throw_shards_differ(batch.shards.size(), trainer_.shape().leaves);
+    return batch.rows;
+  }
+  template <tree::Tree B>
+  std::int64_t rows_in(const B& batch) const {
+    return train::detail::rows_in(batch);
+  }
+
+  std::vector<Model> models_;  // [position]; the trainer's tensors are theirs
+  train::Trainer trainer_;
+};
+
+template <class T>
+requires(std::invocable<T&> && !train::ModuleHandle<T>)
+    DataParallel(T, DataParallelOptions = {}, std::source_location = {})
+->DataParallel<std::invoke_result_t<T&>>;
+
+template <class T>
+requires(!std::invocable<T&> || train::ModuleHandle<T>)
+    DataParallel(T, DataParallelOptions = {}, std::source_location = {})
+->DataParallel<T>;
+
+}  // namespace brigade
