@@ -1,5 +1,6 @@
 #include "data/errors.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace brigade::data {
@@ -32,9 +33,9 @@ TEST(Shown, EscapesWhatIsNoUtf8) {
 TEST(Shown, CutsLongTextBetweenCharacters) {
   EXPECT_EQ(shown(std::string(80, 'x')), "\"" + std::string(80, 'x') + "\"");
   EXPECT_EQ(shown(std::string(81, 'x')), "\"" + std::string(80, 'x') + "\"...");
-  EXPECT_EQ(shown(std::string(79, 'x') + "\xC3\xBC"
-                                         "yz"),
-            "\"" + std::string(79, 'x') + "\xC3\xBC\"...");
+  std::string umlaut_at_79(79, 'x');
+  umlaut_at_79 += "\xC3\xBC";
+  EXPECT_EQ(shown(umlaut_at_79 + "yz"), fmt::format("\"{}\"...", umlaut_at_79));
 }
 
 }  // namespace
