@@ -4,9 +4,15 @@
 #include <torch/types.h>
 
 #include "brigade/base/error.h"
+#include "brigade/data/csv.h"
 #include "brigade/data/fashion_mnist.h"
+#include "brigade/data/idx.h"
+#include "brigade/data/image_folder.h"
 #include "brigade/data/loader.h"
 #include "brigade/data/normalize.h"
+#include "brigade/data/npy.h"
+#include "brigade/data/safetensors.h"
+#include "brigade/data/text.h"
 #include "brigade/lax/collectives.h"
 #include "brigade/optim/adagrad.h"
 #include "brigade/optim/adam.h"

@@ -33,6 +33,12 @@ CsvLabels::CsvLabels(std::string file, std::vector<std::string> class_names, std
 }
 
 void CsvLabels::add(std::string_view label, std::uint64_t line) {
+  if (label.size() > kCsvMaxLabel) {
+    refuse(file_,
+           fmt::format("line {}: the label {} has more than {} bytes. Is it the column of the labels? Name another "
+                       "with .label.",
+                       line, shown(label), kCsvMaxLabel));
+  }
   const auto [found, added] = places_.try_emplace(std::string(label), distinct_.size());
   if (added) {
     if (fixed_) {

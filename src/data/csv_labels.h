@@ -16,8 +16,8 @@ class CsvLabels {
   // `file` is for messages. `class_names` may be empty: then labels name the classes. They differ from one another.
   CsvLabels(std::string file, std::vector<std::string> class_names, std::int64_t classes);
 
-  // The label of the next row, which begins at `line`. Throws DataError when it is not among the class names, or there
-  // are too many distinct ones.
+  // The label of the next row, which begins at `line`. Throws DataError when it is too long or not among the class
+  // names, or there are too many distinct ones.
   void add(std::string_view label, std::uint64_t line);
 
   std::size_t rows() const noexcept { return rows_.size(); }

@@ -13,6 +13,7 @@
 namespace brigade::data {
 
 inline constexpr std::int64_t kCsvMaxClasses = 65536;
+inline constexpr std::size_t kCsvMaxLabel = 1024;  // bytes
 
 struct CsvTable {
   std::size_t columns = 0;           // without the label's

@@ -172,6 +172,12 @@ TEST(CsvTable, RefusesMoreLabelsThanThereCanBeClasses) {
   expect_refused(text, {"line 65537: there are more than 65536 different labels"}, kNoHeader);
 }
 
+TEST(CsvTable, RefusesLabelsTooLongToNameAClass) {
+  EXPECT_EQ(parse("1," + std::string(1024, 'x'), kNoHeader).class_names, Names{std::string(1024, 'x')});
+  expect_refused("1,a\n1," + std::string(1025, 'x'), {"line 2: the label \"xxx", "\"... has more than 1024 bytes"},
+                 kNoHeader);
+}
+
 TEST(CsvTable, RefusesOptionsThatDoNotGoTogether) {
   const auto parsing = [](const CsvOptions& options) { return [options] { parse("1,2", options); }; };
   expect_error<InvalidArgument>(parsing({.header = CsvHeader::kNone, .label = "a"}), {"named \"a\"", "no header"});

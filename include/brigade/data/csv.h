@@ -19,10 +19,10 @@ namespace brigade::data {
 //
 // Throws DataError, with the file's name, the line and the column, when a number is missing, is none or does not fit
 // into float32; when a line has another number of fields than the first, or its quotes do not fit; when there is no row,
-// no such column as the label's, or none besides it; when a label is not among the classes, or there are more than 65,536
-// of them; and as the other readers when the file cannot be read or exceeds max_bytes. Beside x and y no more than a
-// line, of at most 16 MiB, and the distinct labels are held in memory. Throws InvalidArgument for options that do not go
-// together.
+// no such column as the label's, or none besides it; when a label is not among the classes, has more than 1,024 bytes, or
+// there are more than 65,536 classes; and as the other readers when the file cannot be read or exceeds max_bytes. Takes at
+// most twice the memory of x and y, and what one row, of at most 16 MiB, and the distinct labels need. Throws
+// InvalidArgument for options that do not go together.
 Dataset csv(const std::filesystem::path& file, const CsvOptions& options = {});
 
 }  // namespace brigade::data
