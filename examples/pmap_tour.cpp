@@ -123,7 +123,7 @@ void donation() {
   // NOLINTEND(bugprone-use-after-move)
 }
 
-void training() {
+void training_step() {
   // [training]
   struct Line {
     torch::Tensor slope, offset;
@@ -256,7 +256,7 @@ void refused() {
 int main() {
   try {
     set_cpu_devices(4);  // as on the page, whatever this machine has
-    for (const auto section : {idea, axes, sizes, donation, training, gradients, collectives, mesh, throwing,
+    for (const auto section : {idea, axes, sizes, donation, training_step, gradients, collectives, mesh, throwing,
                                gradient_of_psum, uneven_shards, refused}) {
       section();
     }

@@ -8,7 +8,7 @@
 
 #include "brigade/base/error.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 std::string describe(const NamedTensor& one) {
@@ -100,4 +100,4 @@ std::vector<Layout::Entry> entries_of(const Replica& replica) {
   return entries;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -7,7 +7,7 @@
 #include "brigade/train/replica.h"
 #include "layout.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 // Where each replica's parameters lie: in one buffer for all, or in one each.
 class Binding {
@@ -34,4 +34,4 @@ class Binding {
 // The tensors that are trained, for a Layout. Throws InvalidArgument when there is none.
 std::vector<Layout::Entry> entries_of(const Replica& replica);
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace brigade::train {
+namespace brigade::training {
 
 Buckets::Buckets(const Layout& layout, BucketBytes limits, std::vector<std::size_t> order)
     : bucket_of_(layout.segments().size()) {
@@ -22,4 +22,4 @@ Buckets::Buckets(const Layout& layout, BucketBytes limits, std::vector<std::size
   }
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

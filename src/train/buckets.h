@@ -6,7 +6,7 @@
 
 #include "layout.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 struct BucketBytes {
   std::size_t first = 0;  // small, so that the reduction begins early
@@ -28,4 +28,4 @@ class Buckets {
   std::vector<std::size_t> bucket_of_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

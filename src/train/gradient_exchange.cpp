@@ -9,7 +9,7 @@
 #include "brigade/optim/block_sums.h"
 #include "memory.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 // In the parameter's own order of elements, as the flat buffer has it.
@@ -164,4 +164,4 @@ void GradientExchange::finish() {
   for (const std::unique_ptr<Bucket>& bucket : started_) bucket->pending->wait();
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -24,7 +24,7 @@
 #include "leaf_plan.h"
 #include "leaf_sums.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 class GradientExchange {
  public:
@@ -106,4 +106,4 @@ class GradientExchange {
   std::vector<std::unique_ptr<Bucket>> started_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

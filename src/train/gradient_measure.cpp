@@ -2,7 +2,7 @@
 
 #include "brigade/optim/block_sums.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 GradientMeasure::GradientMeasure(const Layout& layout, const Flat& gradients)
     : layout_(layout), gradients_(gradients), sums_(layout.blocks()) {}
@@ -29,4 +29,4 @@ std::optional<GradientMeasure::Place> GradientMeasure::first_non_finite() const 
   return std::nullopt;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

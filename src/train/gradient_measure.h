@@ -14,7 +14,7 @@
 #include "brigade/optim/step.h"
 #include "layout.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 class GradientMeasure {
  public:
@@ -57,4 +57,4 @@ inline Part whole(const Layout& layout, std::size_t segment) {
           .first_block = layout.segments()[segment].first_block};
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-namespace brigade::train {
+namespace brigade::training {
 
 using torch::autograd::variable_list;
 
@@ -45,4 +45,4 @@ GradientTaps::Listening::Listening(GradientTaps& taps, Sink sink) : taps_(taps),
   taps.sink_ = &sink_;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 class GradientTaps {
  public:
@@ -47,4 +47,4 @@ class GradientTaps {
   const Sink* sink_ = nullptr;  // while somebody listens
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -10,7 +10,7 @@
 #include "brigade/optim/block_sums.h"
 #include "memory.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
@@ -85,4 +85,4 @@ at::Tensor Flat::view(std::size_t index) const {
       .set_(memory_.storage(), first, segment.sizes, segment.strides);
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 struct Segment {
   std::string name;
@@ -87,4 +87,4 @@ class Flat {
   at::Tensor memory_;     // bytes
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

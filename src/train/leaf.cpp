@@ -2,7 +2,7 @@
 
 #include "brigade/base/error.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 thread_local LeafScope* current = nullptr;
@@ -41,4 +41,4 @@ std::int64_t leaf_index() { return scope().index_; }
 
 std::int64_t leaf_step() { return scope().step_; }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -8,7 +8,7 @@
 #include "brigade/base/error.h"
 #include "brigade/optim/block_sums.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 void LeafLedger::open(std::int64_t leaves) { entries_.assign(static_cast<std::size_t>(leaves), {}); }
 
@@ -73,4 +73,4 @@ std::int64_t LeafLedger::first_non_finite() const noexcept {
   return -1;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -10,7 +10,7 @@
 
 #include "brigade/train/loss.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 class LeafLedger {
  public:
@@ -41,4 +41,4 @@ class LeafLedger {
   std::vector<Entry> entries_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -10,7 +10,7 @@
 
 #include "brigade/data/sampler.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 struct LeafRange {
   std::int64_t begin = 0;
@@ -50,4 +50,4 @@ class LeafPlan {
   std::int64_t devices_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

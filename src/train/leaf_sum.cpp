@@ -10,7 +10,7 @@
 #include "leaf_turns.h"
 #include "memory.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 void require_plain(const std::vector<at::Tensor>& values, const LeafSumOptions& options, std::source_location site) {
@@ -62,4 +62,4 @@ std::int64_t leaf_count() {
   return inside_body() ? place_of_body(std::source_location::current()).size() : 1;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -5,7 +5,7 @@
 #include "brigade/comm/reduce.h"
 #include "memory.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 bool are_halves(const LeafSums::Part& left, const LeafSums::Part& right) {
@@ -25,4 +25,4 @@ void LeafSums::add(std::int64_t leaf, at::Tensor value) {
   }
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

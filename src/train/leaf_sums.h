@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 class LeafSums {
  public:
@@ -32,4 +32,4 @@ class LeafSums {
   std::vector<Part> parts_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

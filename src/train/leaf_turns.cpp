@@ -10,7 +10,7 @@
 #include "leaf_sums.h"
 #include "memory.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 thread_local LeafTurns* current_turns = nullptr;
@@ -238,4 +238,4 @@ void LeafTurns::meet(const LeafSumOptions& options, std::source_location site) {
   }
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -25,7 +25,7 @@
 #include "brigade/train/leaf_sum.h"
 #include "leaf_plan.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 class LeafTurns {
  public:
@@ -91,4 +91,4 @@ class LeafTurns {
   std::vector<std::unique_ptr<Thread>> threads_;  // of the device's second leaf on
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

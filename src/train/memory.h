@@ -8,7 +8,7 @@
 
 #include "brigade/comm/dtype.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 inline std::span<std::byte> bytes_of(const at::Tensor& dense) {
   return {static_cast<std::byte*>(dense.data_ptr()), dense.nbytes()};
@@ -17,4 +17,4 @@ inline std::span<std::byte> bytes_of(const at::Tensor& dense) {
 // Of a dtype that parameters may have.
 comm::DType dtype_of(at::ScalarType type);
 
-}  // namespace brigade::train
+}  // namespace brigade::training

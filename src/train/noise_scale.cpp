@@ -1,6 +1,6 @@
 #include "noise_scale.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 void NoiseScale::add(const Norms& norms) noexcept {
   const auto [small, b, big, B] = norms;
@@ -16,4 +16,4 @@ std::optional<double> NoiseScale::value() const noexcept {
   return variance_ / gradient_;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

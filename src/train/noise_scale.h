@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace brigade::train {
+namespace brigade::training {
 
 class NoiseScale {
  public:
@@ -34,4 +34,4 @@ class NoiseScale {
   std::int64_t measurements_ = 0;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -3,7 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
@@ -35,4 +35,4 @@ PrecisionScope::~PrecisionScope() {
   set_type(type_before_);
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

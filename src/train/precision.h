@@ -3,7 +3,7 @@
 
 #include "brigade/train/options.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 class PrecisionScope {
  public:
@@ -18,4 +18,4 @@ class PrecisionScope {
   at::ScalarType type_before_ = at::kBFloat16;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

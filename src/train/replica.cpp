@@ -8,7 +8,7 @@
 #include "brigade/runtime/axis.h"
 #include "brigade/train/data_parallel.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 Replica replica_of(std::shared_ptr<torch::nn::Module> module) {
   Replica replica;
@@ -56,4 +56,4 @@ Replica replica_of(std::vector<at::Tensor>& tensors, const std::vector<std::stri
 }
 
 }  // namespace detail
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -4,7 +4,7 @@
 
 #include "brigade/base/error.h"
 
-namespace brigade::train::detail {
+namespace brigade::training::detail {
 
 void throw_rows_differ(const std::string& path, std::int64_t rows, std::int64_t expected) {
   if (rows < 0) {
@@ -30,4 +30,4 @@ at::Tensor copy_rows(const at::Tensor& tensor, data::RowRange rows) {
   return tensor.narrow(0, rows.begin, rows.size()).clone(at::MemoryFormat::Contiguous);
 }
 
-}  // namespace brigade::train::detail
+}  // namespace brigade::training::detail

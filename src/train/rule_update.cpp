@@ -5,7 +5,7 @@
 #include "gradient_measure.h"
 #include "update.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 class RuleUpdate : public Update {
@@ -126,4 +126,4 @@ std::unique_ptr<Update> update_by_rule(const Layout& layout, const Flat& gradien
   return std::make_unique<RuleUpdate>(layout, gradients, rule, groups);
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -5,7 +5,7 @@
 #include "brigade/base/error.h"
 #include "brigade/train/trainer.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 template <class... Arguments>
@@ -74,4 +74,4 @@ StepShape step_shape(const DataParallelOptions& options, std::source_location si
   return {.devices = devices, .leaves = leaves, .rows_per_leaf = rows};
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -6,7 +6,7 @@
 #include "gradient_measure.h"
 #include "update.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 class TorchUpdate : public Update {
@@ -85,4 +85,4 @@ std::unique_ptr<Update> update_by_torch(const Layout& layout, const Flat& gradie
   return std::make_unique<TorchUpdate>(layout, gradients, std::move(optimizer), std::move(parameters));
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -28,7 +28,7 @@
 #include "precision.h"
 #include "update.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -463,4 +463,4 @@ std::int64_t Trainer::steps() const noexcept { return state_->steps(); }
 std::vector<NamedTensor> Trainer::gradients() const { return state_->gradients(); }
 std::string Trainer::describe() const { return state_->describe(); }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -10,7 +10,7 @@
 #include "brigade/train/options.h"
 #include "layout.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 // What all devices have decided of one step.
 struct Decision {
@@ -55,4 +55,4 @@ std::unique_ptr<Update> update_by_torch(const Layout& layout, const Flat& gradie
                                         std::unique_ptr<torch::optim::Optimizer> optimizer,
                                         std::vector<at::Tensor> parameters);
 
-}  // namespace brigade::train
+}  // namespace brigade::training

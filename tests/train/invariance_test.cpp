@@ -5,7 +5,7 @@
 #include "brigade/optim/lamb.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -99,4 +99,4 @@ TEST(TheTree, MattersForThisData) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

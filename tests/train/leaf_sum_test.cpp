@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -139,4 +139,4 @@ TEST(Meetings, ThatNotAllLeavesComeToAreAnError) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

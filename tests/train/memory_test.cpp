@@ -7,7 +7,7 @@
 #include "brigade/optim/adam.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -109,4 +109,4 @@ TEST(Memory, OfPartialSumsGrowsWithTheLogarithmOfTheLeaves) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -17,7 +17,7 @@
 #include "support/errors.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -227,4 +227,4 @@ TEST(TwoModels, TrainByTurns) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

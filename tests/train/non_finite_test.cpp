@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -180,4 +180,4 @@ TEST(AStep, ThatThrowsHasNotHappened) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

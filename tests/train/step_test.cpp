@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "train/support.h"
 
-namespace brigade::train {
+namespace brigade::training {
 namespace {
 
 using namespace testing;
@@ -165,4 +165,4 @@ TEST(Evaluation, CountsEveryRowOnce) {
 }
 
 }  // namespace
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -13,7 +13,7 @@
 #include "support/nine_devices.h"
 #include "support/tree_sum.h"
 
-namespace brigade::train::testing {
+namespace brigade::training::testing {
 
 // Two layers; more than one block of 4,096 elements, and a tensor shorter than a cache line.
 struct Mlp {
@@ -75,4 +75,4 @@ inline std::vector<at::Tensor> values_of(const Mlp& model) {
   return values;
 }
 
-}  // namespace brigade::train::testing
+}  // namespace brigade::training::testing

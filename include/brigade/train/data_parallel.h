@@ -14,7 +14,7 @@
 // depend on how many devices there are.
 //
 // The loss function is called once for each leaf, on the leaf's device, with that device's replica and the leaf's rows. It
-// returns the mean loss of those rows, or a train::Loss. It is shared by all devices, so it keeps no state of its own.
+// returns the mean loss of those rows, or a training::Loss. It is shared by all devices, so it keeps no state of its own.
 #pragma once
 
 #include <concepts>
@@ -32,10 +32,10 @@
 
 namespace brigade {
 
-using train::DataParallelOptions;
-using train::StepReport;
+using training::DataParallelOptions;
+using training::StepReport;
 
-namespace train {
+namespace training {
 
 // A torch::nn::ModuleHolder, or a shared_ptr to a module.
 template <class M>
@@ -56,12 +56,12 @@ std::shared_ptr<torch::nn::Module> module_of(M& model) {
 
 template <ModuleHandle M>
 Replica replica_of(M& model) {
-  return train::replica_of(module_of(model));
+  return training::replica_of(module_of(model));
 }
 
 template <tree::Tree T>
 Replica replica_of(T& parameters) {
-  return train::replica_of(parameters);
+  return training::replica_of(parameters);
 }
 
 // Keeps libtorch's default generator where it is after the first of several calls, so that a program draws the same numbers
@@ -97,7 +97,7 @@ std::vector<Replica> replicas_of(std::vector<Model>& models) {
 std::size_t current_position();
 
 }  // namespace detail
-}  // namespace train
+}  // namespace training
 
 template <class Model>
 class DataParallel {
@@ -108,21 +108,21 @@ class DataParallel {
   explicit DataParallel(Factory factory, DataParallelOptions options = {},
                         std::source_location site = std::source_location::current()) requires
       std::same_as<std::invoke_result_t<Factory&>, Model>
-      : models_(train::detail::models_by(factory, train::step_shape(options, site).devices)),
-        trainer_(train::detail::replicas_of(models_), std::move(options), site) {}
+      : models_(training::detail::models_by(factory, training::step_shape(options, site).devices)),
+        trainer_(training::detail::replicas_of(models_), std::move(options), site) {}
 
   // Of a tree of parameters: each device has a copy, whose tensors require grad.
   explicit DataParallel(Model parameters, DataParallelOptions options = {},
                         std::source_location site = std::source_location::current()) requires tree::Tree<Model>
-      : models_(static_cast<std::size_t>(train::step_shape(options, site).devices), parameters),
-        trainer_(train::detail::replicas_of(models_), std::move(options), site) {}
+      : models_(static_cast<std::size_t>(training::step_shape(options, site).devices), parameters),
+        trainer_(training::detail::replicas_of(models_), std::move(options), site) {}
 
   // One step on a batch of a loader(), or on any tree of tensors whose leading dimension counts rows. The last batch of an
   // epoch may have fewer rows than the others, down to one. When it throws, nothing has changed.
   template <class Batch, class LossFunction>
   StepReport step(const Batch& batch, LossFunction&& loss) {
-    return trainer_.step(rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> train::Loss {
-      return loss(models_[static_cast<std::size_t>(position)], train::detail::rows_of(batch, leaf, rows));
+    return trainer_.step(rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> training::Loss {
+      return loss(models_[static_cast<std::size_t>(position)], training::detail::rows_of(batch, leaf, rows));
     });
   }
 
@@ -130,14 +130,14 @@ class DataParallel {
   // is a sum over the rows it was given. Modules are in evaluation mode, and gradients off.
   template <class Batch, class MeasureFunction>
   auto evaluate(const Batch& batch, MeasureFunction&& measure) {
-    using Rows = decltype(train::detail::rows_of(batch, 0, {}));
+    using Rows = decltype(training::detail::rows_of(batch, 0, {}));
     using Result = std::remove_cvref_t<std::invoke_result_t<MeasureFunction&, Model&, Rows>>;
     static_assert(tree::Tree<Result>, "what is measured is a tensor or a tree of tensors");
     std::vector<std::optional<Result>> first(1);
     const auto sums = trainer_.evaluate(
         rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> std::vector<at::Tensor> {
           Result result =
-              measure(models_[static_cast<std::size_t>(position)], train::detail::rows_of(batch, leaf, rows));
+              measure(models_[static_cast<std::size_t>(position)], training::detail::rows_of(batch, leaf, rows));
           std::vector<at::Tensor> tensors = tree::flatten(result);
           if (leaf == 0) first.front() = std::move(result);
           return tensors;
@@ -154,36 +154,36 @@ class DataParallel {
   }
 
   // The replica of the device that runs this code; outside a loss function, the first one.
-  Model& model() { return models_[train::detail::current_position()]; }
+  Model& model() { return models_[training::detail::current_position()]; }
   Model& replica(std::size_t position) { return models_.at(position); }
 
-  const train::StepShape& shape() const noexcept { return trainer_.shape(); }
+  const training::StepShape& shape() const noexcept { return trainer_.shape(); }
   std::int64_t steps() const noexcept { return trainer_.steps(); }
-  std::vector<train::NamedTensor> gradients() const { return trainer_.gradients(); }
+  std::vector<training::NamedTensor> gradients() const { return trainer_.gradients(); }
   std::string describe() const { return trainer_.describe(); }
 
  private:
   std::int64_t rows_in(const data::Batch& batch) const {
     if (static_cast<std::int64_t>(batch.shards.size()) != trainer_.shape().leaves)
-      train::detail::throw_shards_differ(batch.shards.size(), trainer_.shape().leaves);
+      training::detail::throw_shards_differ(batch.shards.size(), trainer_.shape().leaves);
     return batch.rows;
   }
   template <tree::Tree B>
   std::int64_t rows_in(const B& batch) const {
-    return train::detail::rows_in(batch);
+    return training::detail::rows_in(batch);
   }
 
   std::vector<Model> models_;  // [position]; the trainer's tensors are theirs
-  train::Trainer trainer_;
+  training::Trainer trainer_;
 };
 
 template <class T>
-requires(std::invocable<T&> && !train::ModuleHandle<T>)
+requires(std::invocable<T&> && !training::ModuleHandle<T>)
     DataParallel(T, DataParallelOptions = {}, std::source_location = {})
 ->DataParallel<std::invoke_result_t<T&>>;
 
 template <class T>
-requires(!std::invocable<T&> || train::ModuleHandle<T>)
+requires(!std::invocable<T&> || training::ModuleHandle<T>)
     DataParallel(T, DataParallelOptions = {}, std::source_location = {})
 ->DataParallel<T>;
 

@@ -8,7 +8,7 @@
 
 #include "brigade/random/key.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 // Makes the calling thread run leaf `index` of `step` while it lives. DataParallel does this around the loss function; a
 // program of its own, such as the body of a pmap, may do it to use layers that draw.
@@ -55,4 +55,4 @@ random::Key next_leaf_key();
 std::int64_t leaf_index();
 std::int64_t leaf_step();
 
-}  // namespace brigade::train
+}  // namespace brigade::training

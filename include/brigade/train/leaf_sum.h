@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 struct LeafSumOptions {
   std::string_view tag = "leaf_sum";  // names the call in messages
@@ -31,4 +31,4 @@ std::vector<at::Tensor> leaf_sum(const std::vector<at::Tensor>& values, LeafSumO
 // How many leaves of this step hold rows; devices of the axis inside a pmap; 1 elsewhere.
 std::int64_t leaf_count();
 
-}  // namespace brigade::train
+}  // namespace brigade::training

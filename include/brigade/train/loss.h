@@ -1,8 +1,8 @@
 // What a loss function says of the rows that it was given.
 //
 //   return torch::cross_entropy_loss(net->forward(b.x), b.y);                    // a tensor: the mean over the rows
-//   return train::mean_over(loss, tokens);                                       // the mean over `tokens` things
-//   return train::sum_over(losses.sum(), tokens).with("accuracy", right, rows);  // a sum, and what is to be reported
+//   return training::mean_over(loss, tokens);                                       // the mean over `tokens` things
+//   return training::sum_over(losses.sum(), tokens).with("accuracy", right, rows);  // a sum, and what is to be reported
 //
 // The step's loss and gradient are those of the sum over all leaves divided by the sum of all counts, so uneven leaves weigh
 // what they hold.
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 // A number to be reported besides the loss: the sum over all leaves of `sum`, divided by that of `count`.
 struct Metric {
@@ -47,4 +47,4 @@ struct Loss {
 inline Loss mean_over(at::Tensor mean, double count) { return {std::move(mean), Loss::Of::kMean, count}; }
 inline Loss sum_over(at::Tensor sum, double count) { return {std::move(sum), Loss::Of::kSum, count}; }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

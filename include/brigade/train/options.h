@@ -19,7 +19,7 @@ namespace torch::optim {
 class Optimizer;
 }
 
-namespace brigade::train {
+namespace brigade::training {
 
 // Arithmetic of forward and backward. Parameters, gradients and optimizer state are in their own dtype always.
 enum class Precision : std::uint8_t {
@@ -84,4 +84,4 @@ struct DataParallelOptions {
   std::int64_t seed = 0;               // of dropout
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

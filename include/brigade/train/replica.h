@@ -14,7 +14,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace brigade::train {
+namespace brigade::training {
 
 struct NamedTensor {
   std::string name;
@@ -48,4 +48,4 @@ Replica replica_of(T& parameters) {
   return replica;
 }
 
-}  // namespace brigade::train
+}  // namespace brigade::training

@@ -8,7 +8,7 @@
 #include "brigade/data/loader.h"
 #include "brigade/tree/tree.h"
 
-namespace brigade::train::detail {
+namespace brigade::training::detail {
 
 [[noreturn]] void throw_rows_differ(const std::string& path, std::int64_t rows, std::int64_t expected);
 [[noreturn]] void throw_no_rows();
@@ -48,4 +48,4 @@ inline const data::Shard& rows_of(const data::Batch& batch, std::int64_t leaf, d
   return batch.shards[static_cast<std::size_t>(leaf)];
 }
 
-}  // namespace brigade::train::detail
+}  // namespace brigade::training::detail

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace brigade::train {
+namespace brigade::training {
 
 // Where a step's time went, on the device that was slowest to come to the update.
 struct StepTimes {
@@ -50,4 +50,4 @@ struct StepReport {
   }
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training

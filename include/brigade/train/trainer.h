@@ -17,7 +17,7 @@
 #include "brigade/train/replica.h"
 #include "brigade/train/step_report.h"
 
-namespace brigade::train {
+namespace brigade::training {
 
 // How many rows a step has and how they are cut; what the options say, with everything that follows from them.
 struct StepShape {
@@ -67,4 +67,4 @@ class Trainer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace brigade::train
+}  // namespace brigade::training
