@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "brigade/brigade.h"
-#include "support/peer.h"
 #include "support/report.h"
 #include "support/rounds.h"
+#include "training/peers.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ namespace bench = brigade::bench;
 using namespace brigade;
 
 constexpr int kDevices = 2;
-constexpr double kLearningRate = 0.01;
+constexpr double kLearningRate = bench::kLearningRate;
 constexpr auto kRoundTime = std::chrono::milliseconds(300);
 
 struct Shape {
@@ -119,40 +119,46 @@ double step_microseconds(Side& side, int calls) {
   return 1e-3 * bench::nanoseconds_per_call(calls, [&] { side.step(); });
 }
 
-// A peer with the rounds that were measured against it; without a program when it is absent.
+// What ours is measured against, with the rounds that were; without a program when it is absent.
 struct Contender {
   std::string name;
   std::optional<double> goal;
-  std::unique_ptr<bench::Peer> program;
-  std::vector<bench::Round> rounds;
+  std::unique_ptr<bench::TrainingPeer> program = nullptr;
+  std::vector<bench::Round> rounds = {};
 };
 
-Contender start(std::string name, double goal, const std::string& python, const std::string& script, const Shape& shape,
-                bench::Report& report) {
-  Contender contender{.name = std::move(name), .goal = goal, .program = nullptr, .rounds = {}};
-  try {
-    contender.program = std::make_unique<bench::Peer>(
-        contender.name, std::vector<std::string>{python, std::string(BRIGADE_BENCH_PEERS) + "/" + script, "--devices",
-                                                 std::to_string(kDevices), "--batch", std::to_string(shape.batch),
-                                                 "--hidden", std::to_string(shape.hidden)});
-    contender.program->read();  // what it is, once it is ready
-  } catch (const bench::PeerAbsent& absent) {
-    report.note(contender.name + " is left out: " + absent.what());
-    contender.program = nullptr;
-  }
-  return contender;
+Contender start(bench::Library library, double goal, const bench::Setting& setting, bench::Report& report) {
+  auto program = std::make_unique<bench::TrainingPeer>(library, setting, report);
+  if (!program->is_there()) return {.name = program->name(), .goal = goal};
+  return {.name = program->name(), .goal = goal, .program = std::move(program)};
+}
+
+// As the peers name and lay them out.
+bench::Setting setting_of(const Shape& shape) {
+  const Params p = init(shape.hidden);
+  const std::int64_t rows = kDevices * shape.batch;
+  return {.model = "mlp",
+          .devices = kDevices,
+          .batch = shape.batch,
+          .hidden = shape.hidden,
+          .start = {{"f1.weight", p.w1.t()},
+                    {"f1.bias", p.b1},
+                    {"f2.weight", p.w2.t()},
+                    {"f2.bias", p.b2},
+                    {"x", random::normal(random::key(1), {rows, 784})},
+                    {"y", random::randint(random::key(2), {rows}, 0, 10).to(torch::kLong)}}};
 }
 
 void measure(const Shape& shape, bench::Report& report) {
   OurStep<Fused> ours(shape);
   OurStep<AsPrinted> printed(shape);
   SingleLoop single(shape);
-  Contender one_device{.name = "one device by hand", .goal = shape.single_goal, .program = nullptr, .rounds = {}};
-  Contender one_device_printed{
-      .name = "the same, update as printed", .goal = std::nullopt, .program = nullptr, .rounds = {}};
+  Contender one_device{.name = "one device by hand", .goal = shape.single_goal};
+  Contender one_device_printed{.name = "the same, update as printed", .goal = std::nullopt};
+  const bench::Setting setting = setting_of(shape);
   std::vector<Contender> peers;
-  peers.push_back(start("PyTorch DDP", shape.ddp_goal, BRIGADE_BENCH_TORCH_PYTHON, "ddp_step.py", shape, report));
-  peers.push_back(start("JAX pmap", shape.jax_goal, BRIGADE_BENCH_JAX_PYTHON, "jax_step.py", shape, report));
+  peers.push_back(start(bench::Library::kPytorch, shape.ddp_goal, setting, report));
+  peers.push_back(start(bench::Library::kJax, shape.jax_goal, setting, report));
 
   step_microseconds(ours, 20);
   step_microseconds(printed, 20);
@@ -166,7 +172,7 @@ void measure(const Shape& shape, bench::Report& report) {
         {.exchange_ns = exchange, .ours = step_microseconds(printed, calls), .peer = single_time});
     for (Contender& peer : peers) {
       if (!peer.program) continue;
-      const double peer_time = peer.program->ask("").at("step_us");
+      const double peer_time = 1e-3 * peer.program->step_nanoseconds();
       peer.rounds.push_back({.exchange_ns = exchange, .ours = our_time, .peer = peer_time});
     }
   });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the benches. Usage: bench.sh JOBS [step|collectives|optim|random ...]
+# Builds and runs the benches. Usage: bench.sh JOBS [step|training|collectives|optim|random ...]
 # The peers are JAX, in a virtual environment made here, and PyTorch, Open MPI and Gloo from the system. A peer that is
 # missing is left out, and the table says so.
 set -euo pipefail
@@ -8,13 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$1
 shift
 benches=("$@")
-((${#benches[@]})) || benches=(collectives optim random step)
+((${#benches[@]})) || benches=(collectives optim random step training)
 for bench in "${benches[@]}"; do
-  [ -f "bench/$bench.cpp" ] || { echo "bench.sh: no bench \"$bench\": there are collectives, optim, random and step" >&2; exit 2; }
+  [ -f "bench/$bench.cpp" ] || { echo "bench.sh: no bench \"$bench\": there are collectives, optim, random, step and training" >&2; exit 2; }
 done
 
 venv=build/venv
-if [[ " ${benches[*]} " == *" step "* ]] && ! cmp -s bench/peers/requirements.txt "$venv/installed.txt"; then
+if [[ " ${benches[*]} " =~ " step "|" training " ]] && ! cmp -s bench/peers/requirements.txt "$venv/installed.txt"; then
   echo "bench.sh: installing JAX into $venv"
   if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet -r bench/peers/requirements.txt; then
     cp bench/peers/requirements.txt "$venv/installed.txt"

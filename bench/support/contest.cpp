@@ -32,6 +32,13 @@ void measure(Contest& contest, std::chrono::nanoseconds time) {
   contest.exchanges.push_back(std::max(before, exchange_nanoseconds()));
 }
 
+// Of the rounds that rows are made of.
+double median_exchange(const Contest& contest, bool judged) {
+  std::vector<double> exchanges = contest.exchanges;
+  if (judged) std::erase_if(exchanges, [](double exchange) { return !are_close(exchange); });
+  return median(exchanges);
+}
+
 bool is_judged(const Contest& contest) {
   return std::count_if(contest.exchanges.begin(), contest.exchanges.end(), are_close) >= kJudgedRounds;
 }
@@ -43,6 +50,7 @@ Row row_alone(const Contest& contest) {
   }
   Row row = summarise_alone(contest.name, "calls/s", rounds);
   row.about = contest.about;
+  row.about["exchange_ns"] = median_exchange(contest, row.judged);
   return row;
 }
 
@@ -59,6 +67,7 @@ Row row_against(const Entrant& peer, const Contest& contest) {
   row.goal = peer.goal;
   row.about = contest.about;
   row.about["peer"] = peer.name;
+  row.about["exchange_ns"] = median_exchange(contest, row.judged);
   return row;
 }
 
@@ -70,8 +79,9 @@ void hold(std::vector<Contest> contests, std::chrono::nanoseconds time, Report& 
       if (!is_judged(contest)) measure(contest, time);
     }
     const auto judged = std::count_if(contests.begin(), contests.end(), is_judged);
-    fmt::print(stderr, "round {}: {} of {} contests have {} rounds with close cores\n", round, judged, contests.size(),
-               kJudgedRounds);
+    fmt::print(stderr,
+               "round {}: a 4-byte exchange takes {:.0f} ns; {} of {} contests have {} rounds with close cores\n",
+               round, contests.back().exchanges.back(), judged, contests.size(), kJudgedRounds);
     if (judged == static_cast<std::ptrdiff_t>(contests.size())) break;
   }
   for (const Contest& contest : contests) {

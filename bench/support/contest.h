@@ -29,7 +29,7 @@ struct Contest {
 
 // Measures every entrant for about `time` a round, beginning with another one each time, until the contest has been close
 // (rounds.h) often enough to be judged. Adds a row for every entrant that ours is compared with, but for those that threw
-// PeerAbsent; in calls per second, one row for ours alone.
+// PeerAbsent; in calls per second, one row for ours alone. Row::about gets the median of the exchanges that it rests on.
 void hold(std::vector<Contest> contests, std::chrono::nanoseconds time, Report& report);
 
 }  // namespace brigade::bench

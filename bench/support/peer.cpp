@@ -84,11 +84,15 @@ Peer::~Peer() {
   waitpid(pid_, nullptr, 0);
 }
 
-nlohmann::json Peer::ask(const std::string& line, milliseconds timeout) {
+void Peer::send(const std::string& line) {
   const std::string sent = line + '\n';
   if (write(input_, sent.data(), sent.size()) != static_cast<ssize_t>(sent.size())) {
     throw PeerAbsent(fmt::format("{}: has ended", name_));
   }
+}
+
+nlohmann::json Peer::ask(const std::string& line, milliseconds timeout) {
+  send(line);
   return read(timeout);
 }
 

@@ -33,6 +33,9 @@ class Peer {
   // JSON.
   nlohmann::json read(std::chrono::milliseconds timeout = std::chrono::seconds(120));
 
+  // Sends `line`, whose answer is read() later. Throws PeerAbsent when the peer has ended.
+  void send(const std::string& line);
+
   // Sends `line` and returns the answer. Throws PeerAbsent as read() does.
   nlohmann::json ask(const std::string& line, std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
