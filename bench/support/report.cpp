@@ -55,7 +55,7 @@ void print_table(const std::vector<Row>& rows) {
   if (std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.judged; })) return;
   fmt::print(
       "not judged: fewer than {} rounds with an exchange of at most {:.0f} ns, so those figures are of all rounds\n",
-      kJudgedRounds, kCloseCoresNanoseconds);
+      kJudgedRounds, close_cores_nanoseconds());
 }
 
 }  // namespace

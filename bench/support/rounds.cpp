@@ -8,7 +8,7 @@
 
 namespace brigade::bench {
 
-bool are_close(double exchange_ns) { return exchange_ns <= kCloseCoresNanoseconds; }
+bool are_close(double exchange_ns) { return exchange_ns <= close_cores_nanoseconds(); }
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
