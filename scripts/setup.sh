@@ -8,7 +8,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache
        libtorch-dev libopenblas0-pthread  # without this BLAS, products run ten times slower
-       libhwy-dev libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev
+       libhwy-dev libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
        libpng-dev libjpeg62-turbo-dev  # what CMake builds without when told -DBRIGADE_WITH_IMAGES=OFF
        dataset-fashion-mnist)
 test=(libgtest-dev libgmock-dev librapidcheck-dev clang-16 libclang-rt-16-dev clang-format-14)
