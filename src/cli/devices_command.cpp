@@ -56,7 +56,8 @@ Exit run() {
   fmt::print("  cores      {} usable\n", usable_cores());
   fmt::print("  memory     {:.1f} GiB, {:.1f} GiB free\n", static_cast<double>(memory.total_bytes) / kGibibyte,
              static_cast<double>(memory.available_bytes) / kGibibyte);
-  fmt::print("  BLAS       {}, {:.0f} GFLOP/s on one core\n", blas.name, gflops);
+  fmt::print("  BLAS       {}{}, {:.0f} GFLOP/s on one core\n", blas.name,
+             blas.kernels.empty() ? std::string() : fmt::format(" with kernels for {}", blas.kernels), gflops);
   if (!blas.library.empty()) fmt::print("             {}\n", blas.library);
 
   fmt::print("  CPU        {} ({}), {} inside operators\n", counted(cpus.size(), "device"),

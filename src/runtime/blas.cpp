@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 
 #include "brigade/base/log.h"
@@ -40,6 +41,7 @@ BlasInfo blas_info() {
     // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ... Zen MAX_THREADS=64": the first two words are the name.
     const std::string text = config != nullptr ? config() : "OpenBLAS";
     info.name = text.substr(0, text.find(' ', text.find(' ') + 1));
+    if (const auto core = find_symbol<const char*()>("openblas_get_corename")) info.kernels = core();
   } else if (info.library.find("mkl") != std::string::npos || find_symbol<void()>("mkl_get_version") != nullptr) {
     info.name = "MKL";
   } else if (info.library.find("/blas/libblas") != std::string::npos) {
@@ -69,6 +71,38 @@ double measure_blas_gflops() {
     best = std::max(best, 2.0 * kSize * kSize * kSize / took.count());
   } while (Clock::now() < end);
   return best;
+}
+
+std::string better_blas_kernels(std::string_view chosen, const ProcessorFeatures& processor) {
+  // What it falls back to. Any other choice was made knowing the processor.
+  if (chosen != "Prescott" || !processor.avx2) return {};
+  if (processor.is_amd) return "Zen";
+  if (processor.avx512_bf16) return "Cooperlake";
+  return processor.avx512 ? "SkylakeX" : "Haswell";
+}
+
+std::string choose_blas_kernels() {
+#if defined(__x86_64__)
+  constexpr const char* kVariable = "OPENBLAS_CORETYPE";  // read by gotoblas_dynamic_init()
+  const auto name = find_symbol<const char*()>("openblas_get_corename");
+  const auto forget = find_symbol<void()>("gotoblas_dynamic_quit");
+  const auto choose = find_symbol<void()>("gotoblas_dynamic_init");
+  if (name == nullptr || forget == nullptr || choose == nullptr || std::getenv(kVariable) != nullptr) return {};
+  const ProcessorFeatures processor = {
+      .is_amd = __builtin_cpu_is("amd") != 0,
+      .avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
+      .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"),
+      .avx512_bf16 = __builtin_cpu_supports("avx512bf16") != 0};
+  const std::string better = better_blas_kernels(name(), processor);
+  if (better.empty()) return {};
+  setenv(kVariable, better.c_str(), 0);
+  forget();
+  choose();
+  return name() == better ? better : std::string();
+#else
+  return {};
+#endif
 }
 
 bool make_blas_single_threaded() {

@@ -67,6 +67,8 @@ Runtime::Runtime() : cores_(usable_cores()) {
   intra_op_threads_ = settings.intra_op_threads.value_or(std::max(1, cores_ / count));
 
   keep_large_allocations();
+  if (const std::string kernels = choose_blas_kernels(); !kernels.empty())
+    log::debug(fmt::format("OpenBLAS does not know this processor; it computes with its kernels for {} now", kernels));
   make_blas_single_threaded();
   warn_about_slow_blas();
 

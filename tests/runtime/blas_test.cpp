@@ -25,6 +25,19 @@ TEST(Blas, IsWarnedAboutWhenItIsTheReferenceOneOrSlow) {
               AllOf(HasSubstr("some BLAS"), HasSubstr("3 GFLOP/s")));
 }
 
+TEST(Blas, ComputesWithTheBestKernelsThatItHasForAProcessorItDoesNotKnow) {
+  EXPECT_EQ(better_blas_kernels("Prescott", {.avx2 = true, .avx512 = true, .avx512_bf16 = true}), "Cooperlake");
+  EXPECT_EQ(better_blas_kernels("Prescott", {.avx2 = true, .avx512 = true}), "SkylakeX");
+  EXPECT_EQ(better_blas_kernels("Prescott", {.avx2 = true}), "Haswell");
+  EXPECT_EQ(better_blas_kernels("Prescott", {.is_amd = true, .avx2 = true, .avx512 = true}), "Zen");
+  EXPECT_EQ(better_blas_kernels("Prescott", {}), "");  // an old processor, or an emulated one
+  EXPECT_EQ(better_blas_kernels("Haswell", {.avx2 = true, .avx512 = true}), "");
+  devices();
+  if (__builtin_cpu_supports("avx2")) {
+    EXPECT_NE(blas_info().kernels, "Prescott");
+  }
+}
+
 TEST(Blas, RunsSingleThreadedOnceDevicesExist) {
   devices();
   const auto threads = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
