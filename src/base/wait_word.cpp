@@ -2,6 +2,8 @@
 
 #include <hwy/cache_control.h>  // Pause
 
+#include <thread>
+
 namespace brigade {
 
 bool WaitWord::wait_slowly(std::uint32_t seen, std::chrono::nanoseconds spin, Deadline deadline) noexcept {
@@ -12,6 +14,10 @@ bool WaitWord::wait_slowly(std::uint32_t seen, std::chrono::nanoseconds spin, De
       if (load() != seen) return true;
       hwy::Pause();
     }
+  }
+  for (int i = spin.count() > 0 ? 0 : kYieldsBeforeSleep; i > 0; --i) {
+    std::this_thread::yield();
+    if (load() != seen) return true;
   }
   while (true) {
     EventCount::Sleeper sleeper(changes_);

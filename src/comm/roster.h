@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "brigade/base/deadline.h"
@@ -227,6 +228,11 @@ std::optional<Seen> Roster::wait(int rank, Place place, Look look, Patience pati
       hwy::Pause();
     }
     if (deadline.expired()) return std::nullopt;
+  }
+
+  for (int i = options_.spin ? 0 : kYieldsBeforeSleep; i > 0; --i) {
+    std::this_thread::yield();
+    if (const Seen seen = look(); seen != Seen::kNotYet) return seen;
   }
 
   Idleness idleness;

@@ -25,6 +25,11 @@ namespace brigade {
 // a core of its own.
 inline constexpr std::chrono::nanoseconds kSpinTime = std::chrono::microseconds(100);
 
+// Where threads share cores, how often one that waits gives its core to another before it sleeps. Whoever it waits for often
+// sits in the same queue, and a switch costs a microsecond where sleeping and being woken costs ten: among 4 threads on 2 cores
+// an all-reduce of 256 KB took 104 us with none, 72 with 8, 45 with 16 and no less with more.
+inline constexpr int kYieldsBeforeSleep = 16;
+
 class EventCount {
  public:
   bool anyone_sleeps() const noexcept { return sleepers_.load() != 0; }
