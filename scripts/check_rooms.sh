@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
-rooms=(base trace comm tree runtime lax transform random optim data train guard plan cli)
+rooms=(base trace comm tree runtime lax transform random optim data guard train plan cli)
 
 awk -v order="${rooms[*]}" '
   BEGIN {

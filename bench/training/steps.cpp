@@ -50,6 +50,7 @@ struct MeanLoss {
 DataParallelOptions trainer_options(const Setting& setting, const StepOptions& options) {
   DataParallelOptions result = {.learning_rate = schedule::constant(kLearningRate),
                                 .devices = {devices().begin(), devices().begin() + options.devices}};
+  if (!options.audit) result.audit = {.every = 0};
   if (options.logical_shards == 0) {
     result.per_device_batch = setting.batch;
   } else {

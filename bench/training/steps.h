@@ -27,6 +27,7 @@ struct StepOptions {
   std::int64_t logical_shards = 0;  // 0: one leaf on each device
   Form form = Form::kModule;
   Rows rows = Rows::kPrepared;
+  bool audit = true;
 };
 
 // Of a DataParallel.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace brigade::training {
@@ -85,6 +86,11 @@ class Flat {
  private:
   const Layout* layout_;  // outlives it
   at::Tensor memory_;     // bytes
+};
+
+struct NamedFlat {
+  std::string_view name;
+  const Flat* flat;
 };
 
 }  // namespace brigade::training

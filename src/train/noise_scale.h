@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "leaf_ledger.h"
+#include "seat.h"
+
 namespace brigade::training {
 
 class NoiseScale {
@@ -33,5 +36,11 @@ class NoiseScale {
   double variance_ = 0;  // of S
   std::int64_t measurements_ = 0;
 };
+
+// Of the step that is through, with the leaves as the small batches, so the number of devices does not show. `scale` is what
+// the loss was multiplied by, `norm` that of the averaged gradient. None for leaves of different counts, as the formulas are
+// for two sizes.
+std::optional<NoiseScale::Norms> norms_of_leaves(const Seats& seats, std::int64_t leaves, const LeafLedger& ledger,
+                                                 double scale, double norm);
 
 }  // namespace brigade::training

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -22,15 +23,24 @@ class RuleUpdate : public Update {
   }
 
   void apply(const Share& share, const Decision& decision) override {
-    const std::vector<Part> parts = layout_.parts(share.blocks);
-    for (const Part& part : parts) {
-      if (decision.used[part.segment]) first_pass(share, part, decision);
+    std::vector<Part> parts = layout_.parts(share.blocks);
+    std::erase_if(parts, [&](const Part& part) { return !decision.used[part.segment]; });
+    if (rule_.layerwise()) {
+      for (const Part& part : parts) first_pass(share, part, decision);
+      share.meet();  // the ratio of a tensor takes the sums of all of it
     }
-    if (!rule_.layerwise()) return;
-    share.meet();  // the ratio of a tensor takes the sums of all of it
     for (const Part& part : parts) {
-      if (decision.used[part.segment]) second_pass(share, part, decision);
+      for_chunks(part, [&](const Part& chunk) {
+        rule_.layerwise() ? second_pass(share, chunk, decision) : first_pass(share, chunk, decision);
+        share.written(chunk);
+      });
     }
+  }
+
+  std::vector<NamedFlat> buffers() const override {
+    std::vector<NamedFlat> named;
+    for (std::size_t i = 0; i < state_.size(); ++i) named.push_back({rule_.state_names()[i], &state_[i]});
+    return named;
   }
 
   BlockRange written(std::size_t /*device*/, BlockRange blocks) const override { return blocks; }
@@ -42,6 +52,19 @@ class RuleUpdate : public Update {
   std::string describe() const override { return rule_.describe(); }
 
  private:
+  // Blocks that fit a core's cache together with their gradient and state.
+  static constexpr std::size_t kChunkElements = 4 * optim::kBlockElements;
+
+  template <class F>
+  static void for_chunks(const Part& part, F f) {
+    for (std::size_t begin = part.begin; begin < part.end; begin += kChunkElements) {
+      f(Part{.segment = part.segment,
+             .begin = begin,
+             .end = std::min(begin + kChunkElements, part.end),
+             .first_block = part.first_block + (begin - part.begin) / optim::kBlockElements});
+    }
+  }
+
   // Of one segment, from the groups.
   struct Settings {
     optim::Rule rule;

@@ -20,8 +20,13 @@ class TorchUpdate : public Update {
   void apply(const Share& share, const Decision& decision) override {
     prepare(share.blocks, decision);
     share.meet();
-    if (share.device == 0) step(decision);
+    if (share.device != 0) return;
+    step(decision);
+    for (const Part& part : layout_.parts({.begin = 0, .end = layout_.blocks()})) share.written(part);
   }
+
+  // Its state is its own business: tensors, numbers or graphs, of any kind.
+  std::vector<NamedFlat> buffers() const override { return {}; }
 
   BlockRange written(std::size_t device, BlockRange /*blocks*/) const override {
     return {.begin = 0, .end = device == 0 ? layout_.blocks() : 0};

@@ -12,20 +12,21 @@
 
 #include "binding.h"
 #include "brigade/base/error.h"
-#include "brigade/optim/block_sums.h"
+#include "brigade/base/log.h"
 #include "brigade/random/key.h"
 #include "brigade/runtime/axis.h"
 #include "brigade/runtime/body.h"
 #include "brigade/train/leaf.h"
 #include "buckets.h"
-#include "gradient_exchange.h"
 #include "gradient_measure.h"
-#include "gradient_taps.h"
 #include "leaf_ledger.h"
 #include "leaf_plan.h"
-#include "leaf_turns.h"
+#include "memory_audit.h"
 #include "noise_scale.h"
+#include "non_finite.h"
 #include "precision.h"
+#include "seat.h"
+#include "stragglers.h"
 #include "update.h"
 
 namespace brigade::training {
@@ -75,17 +76,10 @@ class Trainer::State {
   const StepShape& shape() const noexcept { return shape_; }
   std::int64_t steps() const noexcept { return step_; }
   std::vector<NamedTensor> gradients() const;
+  std::vector<NamedTensor> optimizer_state() const;
   std::string describe() const;
 
  private:
-  // What belongs to one device and is touched by its thread only, during a step.
-  struct Seat {
-    std::unique_ptr<GradientTaps> taps;
-    std::unique_ptr<GradientExchange> exchange;
-    std::unique_ptr<LeafTurns> turns;
-    StepTimes times = {};
-  };
-
   void run(int position, const LeafPlan& plan, Forward forward);
   void run_leaf(int position, std::int64_t leaf, const LeafPlan& plan, Forward forward);
   void backward(const Loss& loss, double count) const;
@@ -94,10 +88,10 @@ class Trainer::State {
   void gather(int position);
   void meet(int position, std::string_view what);
   void conclude(const Decision& decision, StepReport& report);
-  void explain_non_finite() const;
-  void add_noise(std::int64_t leaves);
   void spread_buffers();
-  void mark_changed(int position);
+  bool answer_drift(StepReport& report);
+  void name_straggler(StepReport& report);
+  void refresh();
 
   Seat& seat(int position) noexcept { return seats_[static_cast<std::size_t>(position)]; }
   Share share(int position);
@@ -106,6 +100,10 @@ class Trainer::State {
   double divisor() const { return ledger_.weight() * loss_scale_; }
   bool measures_noise() const { return options_.noise_scale_every > 0 && step_ % options_.noise_scale_every == 0; }
   bool finite_until_now() const { return measure_.is_finite() && ledger_.first_non_finite() < 0; }
+  bool is_audited(std::int64_t step) const { return audit_ && step % options_.audit.every == 0; }
+  bool verifies() const { return is_audited(step_) && digests_are_current_; }
+  bool records() const { return is_audited(step_ + 1); }
+  bool has_drifted() const { return verifies() && !audit_->is_clean(); }
 
   const DataParallelOptions options_;
   const std::source_location site_;
@@ -117,6 +115,8 @@ class Trainer::State {
   const Flat gradients_;
   GradientMeasure measure_;
   std::unique_ptr<Update> update_;
+  std::optional<MemoryAudit> audit_;
+  bool digests_are_current_ = true;
   std::shared_ptr<Axis> axis_;
   Buckets buckets_;
   bool buckets_are_learned_ = false;
@@ -124,6 +124,7 @@ class Trainer::State {
   std::vector<std::uint32_t> buffer_versions_;  // of replica 0, when the others were made equal
 
   LeafLedger ledger_;
+  Stragglers stragglers_;
   NoiseScale noise_scale_;
   std::int64_t step_ = 0;
   std::int64_t finite_steps_ = 0;  // in a row
@@ -152,6 +153,7 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
     own.exchange = std::make_unique<GradientExchange>(layout_, gradients_, axis_->group(position));
     own.turns = std::make_unique<LeafTurns>();
   }
+  if (options_.audit.every > 0) audit_.emplace(layout_, parameters_.copies(), update_->buffers(), seats_.size());
   set_training(replicas_, true);
 }
 
@@ -162,23 +164,13 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
                           {.site = site_});
   }
   const LeafPlan plan(rows, shape_.rows_per_leaf, axis_->size());
-  parameters_.refresh(replicas_);
-  ledger_.open(plan.leaves());
-  axis_->run([&](int position) { run(position, plan, forward); });
-
-  const Decision decision = decide();
-  StepReport report = {.step = step_,
-                       .rows = rows,
-                       .loss = ledger_.loss(),
-                       .weight = ledger_.weight(),
-                       .metrics = ledger_.metrics(),
-                       .learning_rate = decision.learning_rate,
-                       .gradient_norm = measure_.norm(),
-                       .clip_factor = decision.clip_factor,
-                       .loss_scale = loss_scale_,
-                       .skipped = !decision.updates,
-                       .leaves = plan.leaves()};
-  conclude(decision, report);
+  refresh();
+  StepReport report = {.step = step_, .rows = rows, .loss_scale = loss_scale_, .leaves = plan.leaves()};
+  do {
+    ledger_.open(plan.leaves());
+    axis_->run([&](int position) { run(position, plan, forward); });
+  } while (has_drifted() && answer_drift(report));
+  conclude(decide(), report);
   report.times.all = Clock::now() - start;
   return report;
 }
@@ -204,6 +196,7 @@ void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
     const Timed timed(own.times.communication);
     own.exchange->finish();
     measure_.sum(share(position).blocks, divisor());
+    if (verifies()) audit_->verify(static_cast<std::size_t>(position), share(position).blocks);
     meet(position, "gradient norm");
   }
   const Timed timed(own.times.update);
@@ -243,7 +236,7 @@ void Trainer::State::backward(const Loss& loss, double count) const {
 
 // From what is complete after the meeting: every device comes to the same.
 Decision Trainer::State::decide() const {
-  Decision decision = {.updates = finite_until_now(),
+  Decision decision = {.updates = finite_until_now() && (!has_drifted() || options_.audit.on_drift == OnDrift::kWarn),
                        .learning_rate = learning_rate_(step_),
                        .divisor = divisor(),
                        .clip_factor = options_.clip.factor(measure_.norm()),
@@ -276,13 +269,17 @@ Share Trainer::State::share(int position) {
   return {.device = device,
           .blocks = layout_.share(device, seats_.size()),
           .parameters = &parameters_.of(device),
-          .meet = [this, position] { meet(position, "update"); }};
+          .meet = [this, position] { meet(position, "update"); },
+          .written =
+              [this, device](const Part& part) {
+                if (records()) audit_->record(parameters_.of(device), part);
+              }};
 }
 
 void Trainer::State::update(int position, const Decision& decision) {
   update_->apply(share(position), decision);
   if (!parameters_.is_shared()) gather(position);
-  mark_changed(position);
+  parameters_.mark_written(replicas_[static_cast<std::size_t>(position)], static_cast<std::size_t>(position));
 }
 
 // Every device's blocks to the replicas of all others.
@@ -310,20 +307,57 @@ void Trainer::State::meet(int position, std::string_view what) {
   axis_->group(position).barrier({.tag = what, .site = site_});
 }
 
-// Autograd then refuses a backward through values that are gone.
-void Trainer::State::mark_changed(int position) {
-  for (const NamedTensor& one : replicas_[static_cast<std::size_t>(position)].parameters)
-    one.tensor.unsafeGetTensorImpl()->bump_version();
+// Whether the step is to be run again, with what was changed put right.
+bool Trainer::State::answer_drift(StepReport& report) {
+  const std::string what = audit_->describe();
+  const int device = audit_->device();
+  if (options_.audit.on_drift == OnDrift::kWarn) {
+    log::warn(fmt::format("step {}: {}. The step went on with it", step_, what));
+    audit_->accept();
+    return false;
+  }
+  if (options_.audit.on_drift == OnDrift::kHeal && audit_->heal()) {
+    log::warn(fmt::format("step {}: {}. It was put back, and the step's leaves are run again", step_, what));
+    report.healed = what;
+    return true;
+  }
+  throw DriftError(
+      fmt::format(
+          "before the update of step {}, {}. Nothing was updated. Memory is damaged, or something writes where it "
+          "should not: go on from the last checkpoint, or, where a replica still has the right value or one bit "
+          "has flipped, put it back with .audit = {{.on_drift = OnDrift::kHeal}}",
+          step_, what),
+      {.device = device, .site = site_});
+}
+
+// Takes over what the program did to parameters since the last step.
+void Trainer::State::refresh() {
+  for (const std::size_t segment : parameters_.refresh(replicas_)) {
+    if (audit_) audit_->record(segment);
+  }
 }
 
 // On the caller's thread, when all devices are through.
 void Trainer::State::conclude(const Decision& decision, StepReport& report) {
-  if (measures_noise() && decision.updates) add_noise(report.leaves);
+  report.loss = ledger_.loss();
+  report.weight = ledger_.weight();
+  report.metrics = ledger_.metrics();
+  report.learning_rate = decision.learning_rate;
+  report.gradient_norm = measure_.norm();
+  report.clip_factor = decision.clip_factor;
+  report.skipped = !decision.updates;
+  if (decision.updates) digests_are_current_ = records();
+  if (audit_ && digests_are_current_) report.digest = audit_->digest();
+  if (measures_noise() && decision.updates) {
+    if (const auto norms = norms_of_leaves(seats_, report.leaves, ledger_, loss_scale_, measure_.norm()))
+      noise_scale_.add(*norms);
+  }
   report.noise_scale = noise_scale_.value();
   const LossScale& scaling = options_.loss_scale;
   const bool dynamic = scaling.interval > 0;
   if (!decision.updates) {
-    if (!dynamic && options_.non_finite == NonFinite::kStop) explain_non_finite();
+    if (!dynamic && options_.non_finite == NonFinite::kStop)
+      throw_non_finite(seats_, ledger_, measure_, layout_, {.step = step_, .site = site_});
     finite_steps_ = 0;
     if (dynamic) loss_scale_ *= scaling.backoff;
   } else {
@@ -333,6 +367,7 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
   for (std::size_t i = 0; i < decision.used.size(); ++i) {
     if (!decision.used[i]) report.unused_parameters.push_back(layout_.segments()[i].name);
   }
+  name_straggler(report);
   for (const Seat& own : seats_) {
     if (own.times.communication <= report.times.communication && report.times.forward.count() > 0) continue;
     report.times = own.times;
@@ -346,22 +381,17 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
   ++step_;
 }
 
-// Leaves are the small batches, so the number of devices does not show. Only of equal ones, as the formulas are for two sizes.
-void Trainer::State::add_noise(std::int64_t leaves) {
-  const std::optional<double> count = ledger_.common_count();
-  if (!count || *count == 0) return;
-  std::vector<double> squares(static_cast<std::size_t>(leaves));
-  const LeafPlan plan(leaves, 1, axis_->size());  // the same dealing
-  for (int position = 0; position < axis_->size(); ++position) {
-    const LeafRange own = plan.leaves_of(position);
-    for (std::int64_t leaf = own.begin; leaf < own.end; ++leaf)
-      squares[static_cast<std::size_t>(leaf)] = seat(position).exchange->squared_norm(leaf);
-  }
-  const double scale = *count * loss_scale_;
-  noise_scale_.add({.small = optim::tree_sum(squares) / static_cast<double>(leaves) / (scale * scale),
-                    .small_batch = *count,
-                    .big = measure_.norm() * measure_.norm(),
-                    .big_batch = ledger_.weight()});
+void Trainer::State::name_straggler(StepReport& report) {
+  std::vector<std::chrono::nanoseconds> taken;
+  for (const Seat& own : seats_) taken.push_back(own.times.forward + own.times.backward);
+  report.slow_device = stragglers_.add(taken);
+  if (!report.slow_device) return;
+  const auto& [device, times] = *report.slow_device;
+  log::warn_once(
+      fmt::format("slow-device-{}-{}", static_cast<const void*>(this), device),
+      fmt::format("step {}: device {} takes {:.1f} times as long as the others, which wait for it. Is its core "
+                  "busy with something else, or are its rows harder?",
+                  step_, to_string(axis_->devices()[static_cast<std::size_t>(device)]), times));
 }
 
 // What a forward wrote into buffers of replica 0, such as running statistics, holds for all.
@@ -376,43 +406,11 @@ void Trainer::State::spread_buffers() {
   }
 }
 
-void Trainer::State::explain_non_finite() const {
-  if (const std::int64_t leaf = ledger_.first_non_finite(); leaf >= 0) {
-    throw NonFiniteError(fmt::format("the loss of leaf {} of step {} is not finite. Nothing was updated", leaf, step_),
-                         {.site = site_});
-  }
-  const auto place = measure_.first_non_finite();
-  if (!place) {
-    throw NonFiniteError(fmt::format("the norm of the gradient overflows in step {}. Nothing was updated", step_),
-                         {.site = site_});
-  }
-  const Segment& segment = layout_.segments()[place->segment];
-  for (std::size_t device = 0; device < seats_.size(); ++device) {
-    for (const LeafSums::Part& part : seats_[device].exchange->parts(place->segment)) {
-      const double value =
-          part.sum.as_strided({part.sum.numel()}, {1})[static_cast<std::int64_t>(place->element)].item<double>();
-      if (std::isfinite(value)) continue;
-      throw NonFiniteError(
-          fmt::format(
-              "the gradient of {} is {} at element {} (leaves {} to {} of step {}). Nothing was updated. Look for a "
-              "division by zero or a logarithm of it, lower the learning rate, or skip such steps with .non_finite = "
-              "NonFinite::kSkip",
-              segment.name, value, place->element, part.begin, part.begin + part.count - 1, step_),
-          {.device = static_cast<int>(device), .site = site_});
-    }
-  }
-  throw NonFiniteError(
-      fmt::format("the gradient of {} overflows at element {} when it is summed over the leaves of step {}. "
-                  "Nothing was updated",
-                  segment.name, place->element, step_),
-      {.site = site_});
-}
-
 std::vector<at::Tensor> Trainer::State::evaluate(std::int64_t rows, Measure measure) {
   if (rows < 1) throw InvalidArgument("DataParallel: nothing to evaluate: the data have no rows", {.site = site_});
   const LeafPlan plan(rows, shape_.rows_per_leaf, axis_->size());
   std::vector<std::vector<at::Tensor>> sums(static_cast<std::size_t>(plan.leaves()));
-  parameters_.refresh(replicas_);
+  refresh();
   set_training(replicas_, false);
   try {
     axis_->run([&](int position) {
@@ -442,6 +440,15 @@ std::vector<NamedTensor> Trainer::State::gradients() const {
   return named;
 }
 
+std::vector<NamedTensor> Trainer::State::optimizer_state() const {
+  std::vector<NamedTensor> named;
+  for (const NamedFlat& one : update_->buffers()) {
+    for (std::size_t i = 0; i < layout_.segments().size(); ++i)
+      named.push_back({fmt::format("{}.{}", one.name, layout_.segments()[i].name), one.flat->view(i)});
+  }
+  return named;
+}
+
 std::string Trainer::State::describe() const {
   return fmt::format("{} devices, {} rows a step in {} leaves of {}; {}; learning rate {}", axis_->size(),
                      shape_.global_batch(), shape_.leaves, shape_.rows_per_leaf, update_->describe(),
@@ -461,6 +468,7 @@ std::vector<at::Tensor> Trainer::evaluate(std::int64_t rows, Measure measure) {
 }
 std::int64_t Trainer::steps() const noexcept { return state_->steps(); }
 std::vector<NamedTensor> Trainer::gradients() const { return state_->gradients(); }
+std::vector<NamedTensor> Trainer::optimizer_state() const { return state_->optimizer_state(); }
 std::string Trainer::describe() const { return state_->describe(); }
 
 }  // namespace brigade::training

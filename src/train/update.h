@@ -28,6 +28,7 @@ struct Share {
   BlockRange blocks = {};
   const Flat* parameters = nullptr;  // of this device's replica
   std::function<void()> meet = {};
+  std::function<void(const Part& part)> written = {};  // is told what was, while it is in the cache
 };
 
 class Update {
@@ -39,6 +40,9 @@ class Update {
 
   // The blocks that `device`, whose share is `blocks`, updates in its replica.
   virtual BlockRange written(std::size_t device, BlockRange blocks) const = 0;
+
+  // What it remembers from step to step, in one copy.
+  virtual std::vector<NamedFlat> buffers() const = 0;
 
   // Once, after apply() has returned on all devices.
   virtual void conclude(const Decision& decision) = 0;

@@ -12,7 +12,8 @@ using namespace testing;
 
 struct Outcome {
   std::vector<at::Tensor> parameters;
-  std::vector<double> numbers;  // losses, norms, factors
+  std::vector<double> numbers;         // losses, norms, factors
+  std::vector<std::uint64_t> digests;  // of parameters and optimizer state after each step
 };
 
 constexpr int kSteps = 6;
@@ -28,6 +29,7 @@ Outcome run(DataParallelOptions options, int count, std::int64_t global_batch) {
     const StepReport report = trainer.step(make_rows(rows, step), mean_loss);
     for (const double number : {report.loss, report.weight, report.gradient_norm, report.clip_factor})
       result.numbers.push_back(number);
+    result.digests.push_back(report.digest.value());
   }
   result.parameters = values_of(trainer.model());
   return result;
@@ -35,6 +37,7 @@ Outcome run(DataParallelOptions options, int count, std::int64_t global_batch) {
 
 void expect_same(const Outcome& one, const Outcome& other, const std::string& what) {
   EXPECT_EQ(one.numbers, other.numbers) << what;
+  EXPECT_EQ(one.digests, other.digests) << what;
   for (std::size_t i = 0; i < one.parameters.size(); ++i)
     EXPECT_TRUE(same_bits(one.parameters[i], other.parameters[i])) << what << ", parameter " << i;
 }

@@ -2,7 +2,9 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
 #include "brigade/optim/adam.h"
 #include "train/support.h"
@@ -34,29 +36,28 @@ class CountingAllocator : public at::Allocator {
     return peak_ - before;
   }
 
+  // The size of a block stands before it, as some of libtorch's callers want a block to be its own context.
   at::DataPtr allocate(std::size_t bytes) const override {
-    at::DataPtr inner = inner_.allocate(bytes);
-    void* data = inner.get();
+    auto* const base = static_cast<std::byte*>(inner_.raw_allocate(kHeader + bytes));
+    std::memcpy(base, &bytes, sizeof bytes);
     const std::int64_t all = now_ += static_cast<std::int64_t>(bytes);
     for (std::int64_t seen = peak_; all > seen && !peak_.compare_exchange_weak(seen, all);) continue;
-    auto* block = new Block{std::move(inner), *this, bytes};  // NOLINT(cppcoreguidelines-owning-memory)
-    return {data, block, &free, at::kCPU};
+    void* const data = base + kHeader;
+    return {data, data, &free, at::kCPU};
   }
-  at::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  at::DeleterFnPtr raw_deleter() const override { return &free; }
 
  private:
-  struct Block {
-    at::DataPtr inner;
-    const CountingAllocator& allocator;
-    std::size_t bytes;
-  };
+  static constexpr std::size_t kHeader = 64;  // the alignment of blocks
 
   explicit CountingAllocator(at::Allocator& inner) : inner_(inner) {}
 
-  static void free(void* context) {
-    auto* block = static_cast<Block*>(context);
-    block->allocator.now_ -= static_cast<std::int64_t>(block->bytes);
-    delete block;  // NOLINT(cppcoreguidelines-owning-memory)
+  static void free(void* data) {
+    std::byte* const base = static_cast<std::byte*>(data) - kHeader;
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, base, sizeof bytes);
+    instance().now_ -= static_cast<std::int64_t>(bytes);
+    instance().inner_.raw_deallocate(base);
   }
 
   at::Allocator& inner_;

@@ -105,6 +105,12 @@ class NonFiniteError : public Error {
   using Error::Error;
 };
 
+// Replicas, or what they were at the end of a step, are no longer equal: memory was changed by no step.
+class DriftError : public Error {
+ public:
+  using Error::Error;
+};
+
 // `"a", "b" and "c"`: for messages that list what there is.
 std::string quoted_list(const std::vector<std::string>& names);
 

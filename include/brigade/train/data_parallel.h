@@ -160,6 +160,7 @@ class DataParallel {
   const training::StepShape& shape() const noexcept { return trainer_.shape(); }
   std::int64_t steps() const noexcept { return trainer_.steps(); }
   std::vector<training::NamedTensor> gradients() const { return trainer_.gradients(); }
+  std::vector<training::NamedTensor> optimizer_state() const { return trainer_.optimizer_state(); }
   std::string describe() const { return trainer_.describe(); }
 
  private:

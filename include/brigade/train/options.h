@@ -38,6 +38,22 @@ enum class Overlap : std::uint8_t {
   kOff,  // all are reduced after it
 };
 
+// What happens when memory was found to have changed by itself: a flipped bit, or a stray write.
+enum class OnDrift : std::uint8_t {
+  kStop,  // DriftError, naming tensor, element, values and device. Nothing was updated
+  kWarn,  // a line in the log; the step goes on with what it found
+  // Puts back what was there, from a replica that still has it, or by the one bit whose change gives the recorded digest, and
+  // runs the step's leaves again. Stops when neither helps.
+  kHeal,
+};
+
+// Every block of parameters and optimizer state is digested (XXH3, 64 bits) as a step writes it, and again before the next
+// update, on every replica.
+struct Audit {
+  std::int64_t every = 1;  // steps; 0: never. What changes in a step between is not found
+  OnDrift on_drift = OnDrift::kStop;
+};
+
 // The loss is multiplied by it before backward, and gradients are divided by it, so that small ones do not vanish in half
 // precision. P. Micikevicius et al., "Mixed precision training", ICLR 2018.
 struct LossScale {
@@ -79,6 +95,7 @@ struct DataParallelOptions {
   Precision precision = Precision::kFloat32;
   LossScale loss_scale = {};
   NonFinite non_finite = NonFinite::kStop;
+  Audit audit = {};
 
   std::int64_t noise_scale_every = 0;  // steps between measurements of the gradient noise scale; 0: never
   std::int64_t seed = 0;               // of dropout

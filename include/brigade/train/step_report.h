@@ -20,6 +20,12 @@ struct StepTimes {
   std::chrono::nanoseconds all{0};  // of the call
 };
 
+// One that takes several times as long for its leaves as the others do.
+struct SlowDevice {
+  int device = 0;    // position
+  double times = 0;  // as long as the median of the others
+};
+
 struct StepReport {
   std::int64_t step = 0;  // counted from 0
   std::int64_t rows = 0;
@@ -39,6 +45,13 @@ struct StepReport {
 
   std::vector<std::string> unused_parameters =
       {};  // without a gradient on any device: left as they are, with their state
+
+  // Of all parameters and optimizer state after this step, the same whatever the number of devices is: two runs are equal as
+  // long as these are. None in steps that are not audited.
+  std::optional<std::uint64_t> digest = {};
+  std::string healed = {};  // what had changed by itself and was put back before this step
+
+  std::optional<SlowDevice> slow_device = {};  // that holds the others up, by the median of the last 9 steps
 
   std::int64_t leaves = 0;
   std::int64_t reduced_bytes = 0;  // given to the reduction by all devices

@@ -59,6 +59,10 @@ class Trainer {
   // Averaged gradients of the last step, in the order and with the names of the parameters. Before clipping.
   std::vector<NamedTensor> gradients() const;
 
+  // What the rule remembers, as it lies in memory: "momentum_buffer.hidden.weight", of the parameter's shape. Empty for an
+  // optimizer of libtorch.
+  std::vector<NamedTensor> optimizer_state() const;
+
   // What a run does, in a few lines: devices, rows, rate, rule, buckets.
   std::string describe() const;
 
