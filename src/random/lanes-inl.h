@@ -1,4 +1,4 @@
-// Threefry and the elementary functions on vectors, compiled once for every instruction set (Highway).
+// The elementary functions on vectors, beside the threefry block, compiled once for every instruction set (Highway).
 //
 // All targets give the same bits, because lanes never mix and every lane does the same IEEE operations in the same
 // order: no MulAdd, whose rounding depends on the target, and nothing of hwy/contrib/math, which is built on it.
@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "brigade/base/threefry.h"
+#include "brigade/base/threefry-inl.h"
 #include "hwy/highway.h"
 #include "random/coefficients.h"
 
@@ -25,36 +25,7 @@ namespace brigade::random::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---------------------------------------------------------------- threefry2x32
-
-template <std::uint32_t kGroup, std::size_t kRound, class V>
-HWY_INLINE void threefry_round(V& x0, V& x1) {
-  x0 = hn::Add(x0, x1);
-  x1 = hn::Xor(hn::RotateRight<32 - kThreefryRotations[kGroup % 2][kRound]>(x1), x0);
-}
-
-template <std::uint32_t kGroup, class D, class V>
-HWY_INLINE void threefry_group(D d, const std::array<std::uint32_t, 3>& schedule, V& x0, V& x1) {
-  threefry_round<kGroup, 0>(x0, x1);
-  threefry_round<kGroup, 1>(x0, x1);
-  threefry_round<kGroup, 2>(x0, x1);
-  threefry_round<kGroup, 3>(x0, x1);
-  x0 = hn::Add(x0, hn::Set(d, schedule[(kGroup + 1) % 3]));
-  x1 = hn::Add(x1, hn::Set(d, schedule[(kGroup + 2) % 3] + kGroup + 1));
-}
-
-// The blocks of base/threefry.h for the counters in (x0, x1), in place.
-template <class D, class V>
-HWY_INLINE void threefry(D d, ThreefryKey key, V& x0, V& x1) {
-  const std::array<std::uint32_t, 3> schedule = {key.k0, key.k1, key.k0 ^ key.k1 ^ kThreefryParity};
-  x0 = hn::Add(x0, hn::Set(d, schedule[0]));
-  x1 = hn::Add(x1, hn::Set(d, schedule[1]));
-  threefry_group<0>(d, schedule, x0, x1);
-  threefry_group<1>(d, schedule, x0, x1);
-  threefry_group<2>(d, schedule, x0, x1);
-  threefry_group<3>(d, schedule, x0, x1);
-  threefry_group<4>(d, schedule, x0, x1);
-}
+using brigade::HWY_NAMESPACE::threefry;
 
 // ---------------------------------------------------------------- elementary functions
 

@@ -1,7 +1,7 @@
 // The threefry2x32 block: 20 rounds, a bijection of 64 bits chosen by a key of 64 bits.
 //
 // J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11. The constants are those
-// of the paper and of JAX. The vectorised form in room `random` follows the same steps.
+// of the paper and of JAX. threefry-inl.h has the same on vectors.
 #pragma once
 
 #include <array>
