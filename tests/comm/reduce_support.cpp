@@ -1,7 +1,5 @@
 #include "comm/reduce_support.h"
 
-#include <hwy/highway.h>
-
 namespace brigade::comm::testing {
 namespace {
 
@@ -108,20 +106,6 @@ Memory reduce_memory(Reduction reduction, DType dtype, const std::vector<Memory>
   const std::span<std::byte> out = std::span(shifted.back()).subspan(shift);
   comm::reduce(reduction, dtype, spans, out);
   return Memory(out.begin(), out.end());
-}
-
-void on_every_target(const std::function<void(const char*)>& body) {
-  const auto choose = [](std::int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  };
-  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  ASSERT_GT(targets.size(), 0u);
-  for (const std::int64_t target : targets) {
-    choose(target);
-    body(hwy::TargetName(target));
-  }
-  choose(0);
 }
 
 }  // namespace brigade::comm::testing

@@ -1,10 +1,9 @@
-// What tests of the kernels share: expected reductions of every dtype, and every instruction set of this processor.
+// What tests of the kernels share: expected reductions of every dtype.
 #pragma once
-
-#include <functional>
 
 #include "brigade/comm/reduce.h"
 #include "comm/support.h"
+#include "comm/targets.h"
 
 namespace brigade::comm::testing {
 
@@ -50,8 +49,5 @@ std::vector<T> reduce_vectors(Reduction reduction, const std::vector<std::vector
   for (const std::vector<T>& input : inputs) memories.push_back(memory_of(input));
   return values_in<T>(reduce_memory(reduction, dtype_of<T>(), memories));
 }
-
-// Calls `body(name)` with each instruction set that this processor has and the kernels were compiled for.
-void on_every_target(const std::function<void(const char*)>& body);
 
 }  // namespace brigade::comm::testing
