@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <vector>
+#include <memory>
 
 #include "brigade/base/error.h"
 #include "brigade/comm/compress/codecs.h"
@@ -25,14 +25,14 @@ class ErrorFeedback : public CodecImplementation {
 
   void encode(std::span<const float> in, Matrix shape, const Encoding& how, std::span<std::byte> out) const override {
     const std::size_t count = in.size();
-    std::vector<float> corrected(count);
-    for (std::size_t i = 0; i < count; ++i) corrected[i] = in[i] + how.residual_scale * how.state[i];
-    codec_.encode(corrected, shape,
+    const std::span<float> residual = how.next_state.first(count);
+    for (std::size_t i = 0; i < count; ++i) residual[i] = in[i] + how.residual_scale * how.state[i];
+    codec_.encode(residual, shape,
                   {.key = how.key, .state = how.state.subspan(count), .next_state = how.next_state.subspan(count)},
                   out);
-    const std::span<float> residual = how.next_state.first(count);
-    codec_.decode(out, shape, residual);
-    for (std::size_t i = 0; i < count; ++i) residual[i] = corrected[i] - residual[i];
+    const auto decoded = std::make_unique_for_overwrite<float[]>(count);
+    codec_.decode(out, shape, {decoded.get(), count});
+    for (std::size_t i = 0; i < count; ++i) residual[i] -= decoded[i];
   }
 
   void decode(std::span<const std::byte> in, Matrix shape, std::span<float> out) const override {
