@@ -30,8 +30,13 @@ struct GradientExchange::Bucket {
   std::optional<comm::Pending> pending = {};  // gone before what it reads
 };
 
-GradientExchange::GradientExchange(const Layout& layout, const Flat& result, comm::Group& group)
-    : layout_(layout), result_(result), group_(group), parameters_(layout.segments().size()) {}
+GradientExchange::GradientExchange(const Layout& layout, const Flat& result, comm::Group& group,
+                                   GradientCompression* compression)
+    : layout_(layout),
+      result_(result),
+      group_(group),
+      compression_(compression),
+      parameters_(layout.segments().size()) {}
 
 GradientExchange::~GradientExchange() = default;
 
@@ -91,6 +96,7 @@ void GradientExchange::complete(std::int64_t leaf, std::size_t parameter) {
   Parameter& all = parameters_[parameter];
   own.complete = true;
   all.any = all.any || own.gradient.defined();
+  if (compression_ != nullptr) own.gradient = compression_->passed(leaf, parameter, std::move(own.gradient));
   if (!own.gradient.defined()) {
     // Zeros are added and not skipped: -0 + 0 is 0.
     const Segment& segment = layout_.segments()[parameter];

@@ -20,6 +20,7 @@
 #include "brigade/comm/group.h"
 #include "brigade/train/options.h"
 #include "buckets.h"
+#include "gradient_compression.h"
 #include "layout.h"
 #include "leaf_plan.h"
 #include "leaf_sums.h"
@@ -28,8 +29,9 @@ namespace brigade::training {
 
 class GradientExchange {
  public:
-  // All outlive it. The reduced gradients go to `result`, which is one for all devices.
-  GradientExchange(const Layout& layout, const Flat& result, comm::Group& group);
+  // All outlive it. The reduced gradients go to `result`, which is one for all devices. Without `compression`, null, gradients are
+  // summed as they are.
+  GradientExchange(const Layout& layout, const Flat& result, comm::Group& group, GradientCompression* compression);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -93,6 +95,7 @@ class GradientExchange {
   const Layout& layout_;
   const Flat& result_;
   comm::Group& group_;
+  GradientCompression* const compression_;
 
   const Buckets* buckets_ = nullptr;
   LeafRange leaves_;

@@ -18,6 +18,7 @@
 #include "brigade/runtime/body.h"
 #include "brigade/train/leaf.h"
 #include "buckets.h"
+#include "gradient_compression.h"
 #include "gradient_measure.h"
 #include "leaf_ledger.h"
 #include "leaf_plan.h"
@@ -117,6 +118,7 @@ class Trainer::State {
   std::unique_ptr<Update> update_;
   std::optional<MemoryAudit> audit_;
   bool digests_are_current_ = true;
+  std::unique_ptr<GradientCompression> compression_;  // null when gradients are summed as they are
   std::shared_ptr<Axis> axis_;
   Buckets buckets_;
   bool buckets_are_learned_ = false;
@@ -147,10 +149,14 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
   const std::vector<at::Tensor> first = tensors_of(replicas_.front().parameters);
   update_ = options_.torch_optimizer ? update_by_torch(layout_, gradients_, options_.torch_optimizer(first), first)
                                      : update_by_rule(layout_, gradients_, options_.optimizer, options_.groups);
+  if (options_.compress.codec) {
+    compression_ =
+        std::make_unique<GradientCompression>(layout_, options_.compress, shape_.leaves, options_.seed, site);
+  }
   for (int position = 0; position < axis_->size(); ++position) {
     Seat& own = seats_.emplace_back();
     own.taps = std::make_unique<GradientTaps>(tensors_of(replicas_[static_cast<std::size_t>(position)].parameters));
-    own.exchange = std::make_unique<GradientExchange>(layout_, gradients_, axis_->group(position));
+    own.exchange = std::make_unique<GradientExchange>(layout_, gradients_, axis_->group(position), compression_.get());
     own.turns = std::make_unique<LeafTurns>();
   }
   if (options_.audit.every > 0) audit_.emplace(layout_, parameters_.copies(), update_->buffers(), seats_.size());
@@ -168,6 +174,7 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
   StepReport report = {.step = step_, .rows = rows, .loss_scale = loss_scale_, .leaves = plan.leaves()};
   do {
     ledger_.open(plan.leaves());
+    if (compression_) compression_->begin(step_, static_cast<double>(rows) * loss_scale_);
     axis_->run([&](int position) { run(position, plan, forward); });
   } while (has_drifted() && answer_drift(report));
   conclude(decide(), report);
@@ -353,6 +360,7 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
       noise_scale_.add(*norms);
   }
   report.noise_scale = noise_scale_.value();
+  if (compression_) report.compression = compression_->report();
   const LossScale& scaling = options_.loss_scale;
   const bool dynamic = scaling.interval > 0;
   if (!decision.updates) {
@@ -362,6 +370,7 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
     if (dynamic) loss_scale_ *= scaling.backoff;
   } else {
     update_->conclude(decision);
+    if (compression_) compression_->keep();
     if (dynamic && ++finite_steps_ % scaling.interval == 0) loss_scale_ *= scaling.growth;
   }
   for (std::size_t i = 0; i < decision.used.size(); ++i) {
@@ -450,9 +459,9 @@ std::vector<NamedTensor> Trainer::State::optimizer_state() const {
 }
 
 std::string Trainer::State::describe() const {
-  return fmt::format("{} devices, {} rows a step in {} leaves of {}; {}; learning rate {}", axis_->size(),
+  return fmt::format("{} devices, {} rows a step in {} leaves of {}; {}; learning rate {}{}", axis_->size(),
                      shape_.global_batch(), shape_.leaves, shape_.rows_per_leaf, update_->describe(),
-                     learning_rate_.describe());
+                     learning_rate_.describe(), compression_ ? "; " + compression_->describe() : "");
 }
 
 Trainer::Trainer(std::vector<Replica> replicas, DataParallelOptions options, std::source_location site)

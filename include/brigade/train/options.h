@@ -14,6 +14,7 @@
 #include "brigade/optim/schedule.h"
 #include "brigade/optim/sgd.h"
 #include "brigade/runtime/device.h"
+#include "brigade/train/compression.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -91,6 +92,7 @@ struct DataParallelOptions {
   std::size_t first_bucket_bytes = std::size_t{1} << 20;
   std::size_t bucket_bytes = std::size_t{25} << 20;
   Overlap overlap = Overlap::kOn;
+  Compression compress = {};  // of each leaf's gradients, before they are summed
 
   Precision precision = Precision::kFloat32;
   LossScale loss_scale = {};

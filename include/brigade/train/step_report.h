@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "brigade/train/compression.h"
+
 namespace brigade::training {
 
 // Where a step's time went, on the device that was slowest to come to the update.
@@ -54,7 +56,8 @@ struct StepReport {
   std::optional<SlowDevice> slow_device = {};  // that holds the others up, by the median of the last 9 steps
 
   std::int64_t leaves = 0;
-  std::int64_t reduced_bytes = 0;  // given to the reduction by all devices
+  std::int64_t reduced_bytes = 0;                     // given to the reduction by all devices
+  std::optional<CompressionReport> compression = {};  // of compressed steps
   StepTimes times = {};
 
   double rows_per_second() const {
