@@ -18,6 +18,12 @@ brigade_find(hwy libhwy-dev CONFIG)
 brigade_find(ZLIB zlib1g-dev)
 brigade_find(nlohmann_json nlohmann-json3-dev)
 
+find_path(BRIGADE_XXHASH_INCLUDE_DIR xxhash.h)
+if(NOT BRIGADE_XXHASH_INCLUDE_DIR)
+  message(FATAL_ERROR "Brigade needs xxHash (xxhash.h). On Debian: apt-get install libxxhash-dev (or run scripts/setup.sh). "
+                      "Elsewhere: name its prefix with -DCMAKE_PREFIX_PATH=...")
+endif()
+
 if(BRIGADE_WITH_IMAGES)
   brigade_find(PNG "libpng-dev, or configure with -DBRIGADE_WITH_IMAGES=OFF")
   brigade_find(JPEG "libjpeg62-turbo-dev, or configure with -DBRIGADE_WITH_IMAGES=OFF")
