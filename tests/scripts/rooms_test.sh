@@ -40,6 +40,8 @@ with src/comm/call.cpp '#  include <torch/torch.h>' 1 'includes torch'
 with include/brigade/tree/walk.h '#include <ATen/core/Tensor.h>' 1 'includes torch'
 with include/brigade/tree/tree.h '#include <ATen/core/Tensor.h>' 0
 with src/lax/reduce.cpp '#include "brigade/brigade.h"' 1 'all rooms'
+with src/guard/store.cpp '#include "brigade/train/trainer.h"' 1 'room guard includes room train, which comes after it'
+with src/train/trainer.cpp '#include "brigade/guard/checkpoint.h"' 0
 with src/kitchen/pan.cpp '#include <string>' 1 'lies in no room'
 
 exit "$((failures > 0))"
