@@ -13,6 +13,8 @@
 #include "brigade/data/npy.h"
 #include "brigade/data/safetensors.h"
 #include "brigade/data/text.h"
+#include "brigade/guard/checkpointer.h"
+#include "brigade/guard/compare.h"
 #include "brigade/lax/collectives.h"
 #include "brigade/optim/adagrad.h"
 #include "brigade/optim/adam.h"

@@ -29,6 +29,14 @@ class NoiseScale {
   // In what the batches are counted in. None before the first measurement, and while |G|^2 cannot be told from zero.
   std::optional<double> value() const noexcept;
 
+  // Calls f(name, number) with everything it remembers, for checkpoints; f may change the numbers.
+  template <class F>
+  void visit(F f) {
+    f("noise_scale.gradient", gradient_);
+    f("noise_scale.variance", variance_);
+    f("noise_scale.measurements", measurements_);
+  }
+
  private:
   static constexpr double kKept = 0.95;  // of the old average, in each measurement
 

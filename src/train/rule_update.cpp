@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "brigade/optim/block_sums.h"
 #include "gradient_measure.h"
+#include "snapshot.h"
 #include "update.h"
 
 namespace brigade::training {
@@ -47,6 +50,19 @@ class RuleUpdate : public Update {
 
   void conclude(const Decision& decision) override {
     for (std::size_t i = 0; i < updates_.size(); ++i) updates_[i] += decision.used[i] ? 1 : 0;
+  }
+
+  // By the names of torch.optim: "exp_avg.fc1.weight". The first update of a parameter ignores what its buffers hold, so its
+  // count is part of them.
+  std::vector<NamedTensor> state() override {
+    std::vector<NamedTensor> named;
+    for (std::size_t segment = 0; segment < updates_.size(); ++segment) {
+      const std::string& parameter = layout_.segments()[segment].name;
+      for (std::size_t i = 0; i < state_.size(); ++i)
+        named.push_back({fmt::format("{}.{}", rule_.state_names()[i], parameter), state_[i].view(segment)});
+      named.push_back({fmt::format("update_count.{}", parameter), tensor_on(updates_[segment])});
+    }
+    return named;
   }
 
   std::string describe() const override { return rule_.describe(); }

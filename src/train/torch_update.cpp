@@ -34,6 +34,15 @@ class TorchUpdate : public Update {
 
   void conclude(const Decision& /*decision*/) override {}
 
+  std::vector<NamedTensor> state() override {
+    throw InvalidArgument(
+        "a checkpoint cannot hold what an optimizer of libtorch remembers: it has no names for it, and its own files "
+        "are made "
+        "to run code when they are read. Train with .optimizer = optim::sgd(...), adam, adamw, lamb or another of "
+        "ours, whose "
+        "steps are torch.optim's");
+  }
+
   std::string describe() const override { return "an optimizer of libtorch"; }
 
  private:

@@ -27,6 +27,7 @@
 #include "non_finite.h"
 #include "precision.h"
 #include "seat.h"
+#include "snapshot.h"
 #include "stragglers.h"
 #include "update.h"
 
@@ -79,8 +80,13 @@ class Trainer::State {
   std::vector<NamedTensor> gradients() const;
   std::vector<NamedTensor> optimizer_state() const;
   std::string describe() const;
+  guard::Checkpoint snapshot();
+  void restore(const guard::Checkpoint& checkpoint, const RestoreOptions& options, data::Loader* loader);
 
  private:
+  Memory memory();
+  void audit_now();
+
   void run(int position, const LeafPlan& plan, Forward forward);
   void run_leaf(int position, std::int64_t leaf, const LeafPlan& plan, Forward forward);
   void backward(const Loss& loss, double count) const;
@@ -91,6 +97,7 @@ class Trainer::State {
   void conclude(const Decision& decision, StepReport& report);
   void spread_buffers();
   bool answer_drift(StepReport& report);
+  [[noreturn]] void throw_drift(const std::string& when, const std::string& what) const;
   void name_straggler(StepReport& report);
   void refresh();
 
@@ -317,7 +324,6 @@ void Trainer::State::meet(int position, std::string_view what) {
 // Whether the step is to be run again, with what was changed put right.
 bool Trainer::State::answer_drift(StepReport& report) {
   const std::string what = audit_->describe();
-  const int device = audit_->device();
   if (options_.audit.on_drift == OnDrift::kWarn) {
     log::warn(fmt::format("step {}: {}. The step went on with it", step_, what));
     audit_->accept();
@@ -328,13 +334,28 @@ bool Trainer::State::answer_drift(StepReport& report) {
     report.healed = what;
     return true;
   }
+  throw_drift(fmt::format("before the update of step {}", step_), what);
+}
+
+void Trainer::State::throw_drift(const std::string& when, const std::string& what) const {
   throw DriftError(
-      fmt::format(
-          "before the update of step {}, {}. Nothing was updated. Memory is damaged, or something writes where it "
-          "should not: go on from the last checkpoint, or, where a replica still has the right value or one bit "
-          "has flipped, put it back with .audit = {{.on_drift = OnDrift::kHeal}}",
-          step_, what),
-      {.device = device, .site = site_});
+      fmt::format("{}, {}. Nothing was updated. Memory is damaged, or something writes where it should not: go on from "
+                  "the last checkpoint, or, where a replica still has the right value or one bit has flipped, put it "
+                  "back with .audit = {{.on_drift = OnDrift::kHeal}}",
+                  when, what),
+      {.device = audit_->device(), .site = site_});
+}
+
+// What has changed by itself is not to get into a checkpoint.
+void Trainer::State::audit_now() {
+  if (!audit_ || !digests_are_current_) return;
+  for (std::size_t device = 0; device < seats_.size(); ++device)
+    audit_->verify(device, layout_.share(device, seats_.size()));
+  if (audit_->is_clean()) return;
+  const std::string what = audit_->describe();
+  if (options_.audit.on_drift != OnDrift::kHeal || !audit_->heal())
+    throw_drift(fmt::format("before the checkpoint of step {}", step_), what);
+  log::warn(fmt::format("checkpoint of step {}: {}. It was put back", step_, what));
 }
 
 // Takes over what the program did to parameters since the last step.
@@ -458,6 +479,33 @@ std::vector<NamedTensor> Trainer::State::optimizer_state() const {
   return named;
 }
 
+// Everything that a later step depends on, but for the model's code and the options.
+Memory Trainer::State::memory() {
+  refresh();
+  Memory memory = {.model = training::tensors_of(replicas_.front()), .optimizer = update_->state()};
+  const auto add = [&](const char* name, auto& number) { memory.optimizer.push_back({name, tensor_on(number)}); };
+  add("loss_scale", loss_scale_);
+  add("finite_steps", finite_steps_);
+  noise_scale_.visit(add);
+  return memory;
+}
+
+guard::Checkpoint Trainer::State::snapshot() {
+  const Memory own = memory();
+  audit_now();
+  return snapshot_of(own, step_, options_, shape_);
+}
+
+void Trainer::State::restore(const guard::Checkpoint& checkpoint, const RestoreOptions& options, data::Loader* loader) {
+  const Memory own = memory();
+  require_restorable(checkpoint, own, options_, shape_, options.other_options);
+  if (loader != nullptr) seek(*loader, checkpoint);
+  training::restore(checkpoint, own, replicas_);
+  step_ = checkpoint.step;
+  digests_are_current_ = true;
+  if (audit_) audit_->record_all();
+}
+
 std::string Trainer::State::describe() const {
   return fmt::format("{} devices, {} rows a step in {} leaves of {}; {}; learning rate {}{}", axis_->size(),
                      shape_.global_batch(), shape_.leaves, shape_.rows_per_leaf, update_->describe(),
@@ -479,5 +527,12 @@ std::int64_t Trainer::steps() const noexcept { return state_->steps(); }
 std::vector<NamedTensor> Trainer::gradients() const { return state_->gradients(); }
 std::vector<NamedTensor> Trainer::optimizer_state() const { return state_->optimizer_state(); }
 std::string Trainer::describe() const { return state_->describe(); }
+guard::Checkpoint Trainer::snapshot() { return state_->snapshot(); }
+void Trainer::restore(const guard::Checkpoint& checkpoint, const RestoreOptions& options) {
+  state_->restore(checkpoint, options, nullptr);
+}
+void Trainer::restore(const guard::Checkpoint& checkpoint, data::Loader& loader, const RestoreOptions& options) {
+  state_->restore(checkpoint, options, &loader);
+}
 
 }  // namespace brigade::training

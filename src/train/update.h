@@ -8,6 +8,7 @@
 
 #include "brigade/optim/step.h"
 #include "brigade/train/options.h"
+#include "brigade/train/replica.h"
 #include "layout.h"
 
 namespace brigade::training {
@@ -46,6 +47,9 @@ class Update {
 
   // Once, after apply() has returned on all devices.
   virtual void conclude(const Decision& decision) = 0;
+
+  // What it remembers, by name, as tensors on its own memory. Throws InvalidArgument when that cannot be had.
+  virtual std::vector<NamedTensor> state() = 0;
 
   virtual std::string describe() const = 0;
 };

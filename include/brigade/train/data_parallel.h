@@ -18,6 +18,7 @@
 #pragma once
 
 #include <concepts>
+#include <filesystem>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -151,6 +152,41 @@ class DataParallel {
     options.global_batch = trainer_.shape().global_batch();
     options.shards = trainer_.shape().leaves;
     return data::Loader(std::move(dataset), std::move(options));
+  }
+
+  // Writes everything that the run continues from into `folder`, as a checkpoint of its own there, and returns when it is on the
+  // disk; with the loader, its position as well. Older checkpoints of the folder go, up to the last before. For checkpoints that
+  // are written while training goes on: guard::Checkpointer and snapshot().
+  void save(const std::filesystem::path& folder) { training::detail::save_now(snapshot(), folder); }
+  void save(const std::filesystem::path& folder, const data::Loader& loader) {
+    training::detail::save_now(snapshot(loader), folder);
+  }
+
+  // Continues from the newest sound checkpoint of `folder`, as if the run had never stopped, bit for bit; the loader goes to where it
+  // was. Throws DataError when there is none, and what restore() throws.
+  void load(const std::filesystem::path& folder, const training::RestoreOptions& options = {}) {
+    restore(training::detail::newest_or_throw(folder), options);
+  }
+  void load(const std::filesystem::path& folder, data::Loader& loader, const training::RestoreOptions& options = {}) {
+    restore(training::detail::newest_or_throw(folder), loader, options);
+  }
+
+  // A copy of all that, for guard::Checkpointer::save (brigade/guard/checkpointer.h). What the program adds to `.state` comes back.
+  guard::Checkpoint snapshot() { return trainer_.snapshot(); }
+  guard::Checkpoint snapshot(const data::Loader& loader) {
+    auto checkpoint = trainer_.snapshot();
+    training::put_position(loader, checkpoint);
+    return checkpoint;
+  }
+
+  // Continues from a checkpoint. Throws InvalidArgument that lists what differs when it is of another model, optimizer or training;
+  // nothing is changed then, and the loader is where it was.
+  void restore(const guard::Checkpoint& checkpoint, const training::RestoreOptions& options = {}) {
+    trainer_.restore(checkpoint, options);
+  }
+  void restore(const guard::Checkpoint& checkpoint, data::Loader& loader,
+               const training::RestoreOptions& options = {}) {
+    trainer_.restore(checkpoint, loader, options);
   }
 
   // The replica of the device that runs this code; outside a loss function, the first one.

@@ -15,6 +15,7 @@
 #include "brigade/train/loss.h"
 #include "brigade/train/options.h"
 #include "brigade/train/replica.h"
+#include "brigade/train/resume.h"
 #include "brigade/train/step_report.h"
 
 namespace brigade::training {
@@ -62,6 +63,16 @@ class Trainer {
   // What the rule remembers, as it lies in memory: "momentum_buffer.hidden.weight", of the parameter's shape. Empty for an
   // optimizer of libtorch.
   std::vector<NamedTensor> optimizer_state() const;
+
+  // A copy of everything that later steps depend on: parameters, buffers, optimizer state, step, loss scale. Throws InvalidArgument
+  // for an optimizer of libtorch.
+  guard::Checkpoint snapshot();
+
+  // Continues from `checkpoint`, on any number of devices that options allow. Throws InvalidArgument that lists every difference
+  // when it is of another model or optimizer, and by options.other_options when it was trained otherwise; nothing is changed then,
+  // and the loader, which goes to the checkpoint's position, is where it was.
+  void restore(const guard::Checkpoint& checkpoint, const RestoreOptions& options = {});
+  void restore(const guard::Checkpoint& checkpoint, data::Loader& loader, const RestoreOptions& options = {});
 
   // What a run does, in a few lines: devices, rows, rate, rule, buckets.
   std::string describe() const;
