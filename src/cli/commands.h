@@ -13,6 +13,7 @@ enum class Exit : int {
   kUsage = 2,          // the command line or an environment variable
   kData = 3,           // a file is missing or damaged
   kNonFinite = 4,      // the loss became NaN or infinite
+  kDifferent = 5,      // what was compared is not the same
   kInterrupted = 130,  // Ctrl-C, after the step was finished
 };
 
@@ -20,5 +21,6 @@ enum class Exit : int {
 using Command = std::function<Exit()>;
 Command add_train_command(CLI::App& program);
 Command add_devices_command(CLI::App& program);
+Command add_audit_command(CLI::App& program);
 
 }  // namespace brigade::cli

@@ -57,7 +57,8 @@ Exit run(int argc, char** argv) {
   program.set_version_flag("--version", std::string("brigade ") + kVersion);
   program.require_subcommand(1);
   const std::map<std::string, Command> commands = {{"train", add_train_command(program)},
-                                                   {"devices", add_devices_command(program)}};
+                                                   {"devices", add_devices_command(program)},
+                                                   {"audit", add_audit_command(program)}};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

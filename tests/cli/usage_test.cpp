@@ -19,7 +19,7 @@ Finished brigade_program(std::vector<std::string> arguments) {
 }
 
 TEST(Usage, HelpHasAnExampleForEachCommand) {
-  for (const std::string command : {"train", "devices"}) {
+  for (const std::string command : {"train", "devices", "audit"}) {
     const Finished ran = brigade_program({command, "--help"});
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(ran.out, HasSubstr("Example: brigade " + command));
