@@ -1,11 +1,14 @@
 #include "brigade/train/leaf.h"
 
+#include <utility>
+
 #include "brigade/base/error.h"
 
 namespace brigade::training {
 namespace {
 
 thread_local LeafScope* current = nullptr;
+thread_local bool computing_again = false;
 
 LeafScope& scope() {
   if (current != nullptr) return *current;
@@ -24,11 +27,27 @@ LeafScope::LeafScope(random::Key key, std::int64_t step, std::int64_t index) noe
 
 LeafScope::~LeafScope() { current = outer_; }
 
-DrawScope::DrawScope(std::int64_t first) : before_(scope().draws_) { current->draws_ = first; }
+LeafPoint LeafPoint::current() noexcept {
+  LeafPoint point;
+  if (const LeafScope* leaf = training::current) {
+    point.is_inside_ = true;
+    point.key_ = leaf->key_;
+    point.step_ = leaf->step_;
+    point.index_ = leaf->index_;
+    point.draws_ = leaf->draws_;
+  }
+  return point;
+}
 
-DrawScope::~DrawScope() { current->draws_ = before_; }
+RecomputeScope::RecomputeScope(const LeafPoint& point) : before_(std::exchange(computing_again, true)) {
+  if (!point.is_inside_) return;
+  leaf_.emplace(point.key_, point.step_, point.index_);
+  leaf_->draws_ = point.draws_;
+}
 
-std::int64_t DrawScope::next() noexcept { return current != nullptr ? current->draws_ : 0; }
+RecomputeScope::~RecomputeScope() { computing_again = before_; }
+
+bool recomputes() noexcept { return computing_again; }
 
 bool inside_leaf() noexcept { return current != nullptr; }
 

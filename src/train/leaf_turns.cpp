@@ -27,7 +27,7 @@ class TurnsGuard {
 };
 
 // Another leaf of the device has failed, and its exception is the one to tell.
-struct Released {};
+struct Released : std::exception {};  // as autograd cleans up after nothing else
 
 }  // namespace
 

@@ -20,12 +20,14 @@
 #include "buckets.h"
 #include "gradient_compression.h"
 #include "gradient_measure.h"
+#include "layer_check.h"
 #include "leaf_ledger.h"
 #include "leaf_plan.h"
 #include "memory_audit.h"
 #include "noise_scale.h"
 #include "non_finite.h"
 #include "precision.h"
+#include "running_statistics.h"
 #include "seat.h"
 #include "snapshot.h"
 #include "stragglers.h"
@@ -133,6 +135,7 @@ class Trainer::State {
   std::vector<std::uint32_t> buffer_versions_;  // of replica 0, when the others were made equal
 
   LeafLedger ledger_;
+  RunningStatistics running_;
   Stragglers stragglers_;
   NoiseScale noise_scale_;
   std::int64_t step_ = 0;
@@ -166,6 +169,7 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
     own.exchange = std::make_unique<GradientExchange>(layout_, gradients_, axis_->group(position), compression_.get());
     own.turns = std::make_unique<LeafTurns>();
   }
+  check_layers(replicas_.front(), options_, site_);
   if (options_.audit.every > 0) audit_.emplace(layout_, parameters_.copies(), update_->buffers(), seats_.size());
   set_training(replicas_, true);
 }
@@ -181,6 +185,7 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
   StepReport report = {.step = step_, .rows = rows, .loss_scale = loss_scale_, .leaves = plan.leaves()};
   do {
     ledger_.open(plan.leaves());
+    running_.open(plan.leaves());
     if (compression_) compression_->begin(step_, static_cast<double>(rows) * loss_scale_);
     axis_->run([&](int position) { run(position, plan, forward); });
   } while (has_drifted() && answer_drift(report));
@@ -220,6 +225,8 @@ void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
 void Trainer::State::run_leaf(int position, std::int64_t leaf, const LeafPlan& plan, Forward forward) {
   Seat& own = seat(position);
   const LeafScope scope(random::fold_in(random::fold_in(random::key(options_.seed), step_), leaf), step_, leaf);
+  const RunningStatistics::Recording recording(running_, leaf, replicas_[static_cast<std::size_t>(position)],
+                                               replicas_.front());
   const data::RowRange rows = plan.rows_of(leaf);
   const at::AutoGradMode with_gradients(true);
   Loss loss;
@@ -392,6 +399,7 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
   } else {
     update_->conclude(decision);
     if (compression_) compression_->keep();
+    running_.apply();
     if (dynamic && ++finite_steps_ % scaling.interval == 0) loss_scale_ *= scaling.growth;
   }
   for (std::size_t i = 0; i < decision.used.size(); ++i) {

@@ -96,7 +96,8 @@ struct Linear {
 };
 
 TEST(ShortStep, AgreesWithTheRecordedTrueMean) {
-  for (const auto& one : cases::load("torch/uneven.json").at("cases")) {
+  const auto file = cases::load("torch/uneven.json");
+  for (const auto& one : file.at("cases")) {
     const at::Tensor x = cases::tensor_of(one.at("x"));
     const Rows data = {x, at::tensor(one.at("y").get<std::vector<std::int64_t>>())};
     const auto samples = one.at("samples_per_device").get<std::vector<std::int64_t>>();

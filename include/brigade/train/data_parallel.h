@@ -26,6 +26,7 @@
 
 #include "brigade/data/loader.h"
 #include "brigade/runtime/axis.h"
+#include "brigade/train/module_handle.h"
 #include "brigade/train/options.h"
 #include "brigade/train/replica.h"
 #include "brigade/train/rows.h"
@@ -37,12 +38,6 @@ using training::DataParallelOptions;
 using training::StepReport;
 
 namespace training {
-
-// A torch::nn::ModuleHolder, or a shared_ptr to a module.
-template <class M>
-concept ModuleHandle = requires(M& model) {
-  model.operator->();
-};
 
 namespace detail {
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "brigade/random/key.h"
 
@@ -21,7 +22,8 @@ class LeafScope {
 
  private:
   friend random::Key next_leaf_key();
-  friend class DrawScope;
+  friend class LeafPoint;
+  friend class RecomputeScope;
   friend bool inside_leaf() noexcept;
   friend std::int64_t leaf_index();
   friend std::int64_t leaf_step();
@@ -33,20 +35,38 @@ class LeafScope {
   std::int64_t draws_ = 0;
 };
 
-// Repeats draws: while it lives, draws are numbered from `first` on; then as before.
-class DrawScope {
+// A place in a leaf: which one, and the number of its next draw.
+class LeafPoint {
  public:
-  explicit DrawScope(std::int64_t first);
-  ~DrawScope();
-  DrawScope(const DrawScope&) = delete;
-  DrawScope& operator=(const DrawScope&) = delete;
-
-  // The number of the next draw of this thread's leaf; 0 outside one.
-  static std::int64_t next() noexcept;
+  // Of the calling thread; outside a leaf, too.
+  static LeafPoint current() noexcept;
 
  private:
-  std::int64_t before_;
+  friend class RecomputeScope;
+
+  bool is_inside_ = false;
+  random::Key key_ = {};
+  std::int64_t step_ = 0;
+  std::int64_t index_ = 0;
+  std::int64_t draws_ = 0;
 };
+
+// While it lives, the calling thread computes again what it computed from `point` on: draws give the same numbers, and layers
+// that keep statistics of batches do not count this one a second time.
+class RecomputeScope {
+ public:
+  explicit RecomputeScope(const LeafPoint& point);
+  ~RecomputeScope();
+  RecomputeScope(const RecomputeScope&) = delete;
+  RecomputeScope& operator=(const RecomputeScope&) = delete;
+
+ private:
+  std::optional<LeafScope> leaf_;
+  bool before_;
+};
+
+// Whether a RecomputeScope lives in the calling thread.
+bool recomputes() noexcept;
 
 bool inside_leaf() noexcept;
 
