@@ -79,6 +79,7 @@ class Trainer::State {
 
   const StepShape& shape() const noexcept { return shape_; }
   std::int64_t steps() const noexcept { return step_; }
+  Axis& axis() noexcept { return *axis_; }
   std::vector<NamedTensor> gradients() const;
   std::vector<NamedTensor> optimizer_state() const;
   std::string describe() const;
@@ -453,6 +454,7 @@ std::vector<at::Tensor> Trainer::State::evaluate(std::int64_t rows, Measure meas
   try {
     axis_->run([&](int position) {
       const at::NoGradGuard no_grad;
+      const std::optional<OneThreadInOperators> one_thread = operators_of_one_thread();
       const PrecisionScope precision(options_.precision);
       const LeafRange leaves = plan.leaves_of(position);
       for (std::int64_t leaf = leaves.begin; leaf < leaves.end; ++leaf)
@@ -532,6 +534,8 @@ std::vector<at::Tensor> Trainer::evaluate(std::int64_t rows, Measure measure) {
   return state_->evaluate(rows, measure);
 }
 std::int64_t Trainer::steps() const noexcept { return state_->steps(); }
+std::vector<DeviceStatistics> Trainer::statistics() const { return state_->axis().statistics(); }
+void Trainer::reset_statistics() { state_->axis().reset_statistics(); }
 std::vector<NamedTensor> Trainer::gradients() const { return state_->gradients(); }
 std::vector<NamedTensor> Trainer::optimizer_state() const { return state_->optimizer_state(); }
 std::string Trainer::describe() const { return state_->describe(); }

@@ -190,6 +190,8 @@ class DataParallel {
 
   const training::StepShape& shape() const noexcept { return trainer_.shape(); }
   std::int64_t steps() const noexcept { return trainer_.steps(); }
+  std::vector<DeviceStatistics> statistics() const { return trainer_.statistics(); }  // of each device
+  void reset_statistics() { trainer_.reset_statistics(); }
   std::vector<training::NamedTensor> gradients() const { return trainer_.gradients(); }
   std::vector<training::NamedTensor> optimizer_state() const { return trainer_.optimizer_state(); }
   std::string describe() const { return trainer_.describe(); }

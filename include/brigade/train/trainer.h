@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "brigade/data/sampler.h"
+#include "brigade/runtime/axis.h"
 #include "brigade/train/loss.h"
 #include "brigade/train/options.h"
 #include "brigade/train/replica.h"
@@ -56,6 +57,10 @@ class Trainer {
   std::vector<at::Tensor> evaluate(std::int64_t rows, Measure measure);
 
   std::int64_t steps() const noexcept;
+
+  // Where each device's time went since the last reset, in steps and evaluations.
+  std::vector<DeviceStatistics> statistics() const;
+  void reset_statistics();
 
   // Averaged gradients of the last step, in the order and with the names of the parameters. Before clipping.
   std::vector<NamedTensor> gradients() const;
