@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing from Debian 12, for the jobs named: build (default), test, check, bench, model. Instant when
+# Installs what is missing from Debian 12, for the jobs named: build (default), text, test, check, bench, model. Instant when
 # nothing is. On other systems it only says where the packages are named.
 #
 #   scripts/setup.sh            what building and training need
 #   scripts/setup.sh test       and what the tests need
+#   scripts/setup.sh text       and the text that a language model is shown with
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache
@@ -11,7 +12,8 @@ build=(g++ cmake ninja-build ccache
        libhwy-dev libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libxxhash-dev
        libpng-dev libjpeg62-turbo-dev  # what CMake builds without when told -DBRIGADE_WITH_IMAGES=OFF
        dataset-fashion-mnist)
-test=(libgtest-dev libgmock-dev librapidcheck-dev clang-16 libclang-rt-16-dev clang-format-14)
+text=(fortunes fortunes-min)
+test=("${text[@]}" libgtest-dev libgmock-dev librapidcheck-dev clang-16 libclang-rt-16-dev clang-format-14)
 check=(clang-format-14 clang-16 clang-tidy-16 libomp-16-dev)
 bench=(libopenmpi-dev openmpi-bin libgloo-dev python3-torch python3-venv)
 model=(spin)
@@ -20,8 +22,8 @@ wanted=("${build[@]}")
 for group in "$@"; do
   case $group in
     build) ;;
-    test | check | bench | model) declare -n packages=$group; wanted+=("${packages[@]}") ;;
-    *) echo "setup.sh: no group \"$group\": there are build, test, check, bench and model" >&2; exit 2 ;;
+    text | test | check | bench | model) declare -n packages=$group; wanted+=("${packages[@]}") ;;
+    *) echo "setup.sh: no group \"$group\": there are build, text, test, check, bench and model" >&2; exit 2 ;;
   esac
 done
 

@@ -83,6 +83,13 @@ expect "a group that is not named is not installed" is "$status|$calls" "0|"
 run_setup check
 expect "a group that is named is" is "$calls" "*install*libomp-16-dev*"
 
+absent=fortunes
+machine 'ii ' 0
+run_setup text
+expect "the text for a language model is a group of its own" is "$calls" "$(install_of fortunes)"
+run_setup test
+expect "and the tests need it" is "$calls" "$(install_of fortunes)"
+
 for system in 'ID=ubuntu\nVERSION_ID="24.04"\n' 'ID=debian\nVERSION_ID="13"\n' 'ID=fedora\n' ''; do
   absent=cmake machine 'ii ' 0
   printf "$system" >"$work/os-release"
@@ -95,6 +102,6 @@ expect "no os-release: names README, goes on" is "$status|$calls|$said" "0||*REA
 
 machine 'ii ' 0
 run_setup tests
-expect "an unknown group: status 2, lists those there are" is "$status|$calls|$said" '2||*"tests"*build, test, check, bench and model*'
+expect "an unknown group: status 2, lists those there are" is "$status|$calls|$said" '2||*"tests"*build, text, test, check, bench and model*'
 
 exit "$((failures > 0))"
