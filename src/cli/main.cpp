@@ -11,6 +11,7 @@
 
 #include "brigade/base/error.h"
 #include "commands.h"
+#include "help_format.h"
 #include "version.h"
 
 namespace brigade::cli {
@@ -54,6 +55,7 @@ std::string suggestion(const CLI::App& program, int argc, char** argv) {
 Exit run(int argc, char** argv) {
   CLI::App program("Synchronous data-parallel training.\nExample: brigade train --devices 2");
   program.name("brigade");
+  program.formatter(help_formatter());  // commands take it over
   program.set_version_flag("--version", std::string("brigade ") + kVersion);
   program.require_subcommand(1);
   const std::map<std::string, Command> commands = {{"train", add_train_command(program)},

@@ -1,31 +1,58 @@
+#include <fmt/format.h>
+
 #include <memory>
 
-#include "brigade/data/fashion_mnist.h"
+#include "brigade/optim/schedule_plot.h"
 #include "brigade/runtime/device.h"
 #include "commands.h"
+#include "config_file.h"
 #include "interrupt.h"
+#include "option_groups.h"
+#include "progress_line.h"
 #include "train_report.h"
 #include "training.h"
 
 namespace brigade::cli {
 namespace {
 
-std::string model_list() {
-  std::string list;
-  for (const Model& model : models()) list += (list.empty() ? "" : ", ") + model.name + " (" + model.shape + ")";
-  return list;
+constexpr const char* kDescription =
+    "Train a network on all devices of this machine.\n"
+    "Example: brigade train --model cnn --devices 2 --epochs 3";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  brigade train                                             Fashion-MNIST on all devices\n"
+    "  brigade train --model resnet18 --data photos/ --image-size 32\n"
+    "  brigade train --data iris.csv --label species --epochs 40\n"
+    "  brigade train --model transformer --data book.txt --noise-scale-every 10\n"
+    "  brigade train --global-batch 512 --logical-shards 8       the same bits on 1 to 8 devices\n"
+    "  brigade train --optimizer lamb --schedule linear --print-schedule\n"
+    "  brigade train --config run.toml --lr 0.05                 what a file says, but for the rate\n";
+
+Exit print_schedule(const Plan& plan) {
+  fmt::print("{}\n\n{}", plan.learning_rate.describe(), schedule::plot(plan.learning_rate, plan.steps));
+  return Exit::kSuccess;
 }
 
 Exit run(const TrainOptions& options) {
-  model_named(options.model);  // before anything that takes time
-  if (options.devices) set_cpu_devices(*options.devices);
-  const data::Splits data = data::fashion_mnist(options.data);
+  const Model& model = model_named(options.model);  // before anything that takes time
+  if (options.devices.count) set_cpu_devices(*options.devices.count);
+  const DataSource data = read_data(options.data, model.task);
   const Plan plan = make_plan(options, data);
+  if (options.print_schedule) return print_schedule(plan);
+
   const auto report = make_report(options);
-  report->begin(options, plan, data);
+  Training training(options, plan, data);
+  report->begin({.options = options,
+                 .plan = plan,
+                 .data = data,
+                 .parameters = training.parameters(),
+                 .parameter_bytes = training.parameter_bytes()});
   catch_interrupts();
-  const RunResult result = train(
-      options, plan, data, [&](const StepResult& step) { report->step(step); }, interrupted);
+  const RunResult result =
+      training.run({.on_step = [&](const StepResult& step) { report->step(step); },
+                    .on_evaluation = [&](std::int64_t steps, const Evaluation& e) { report->evaluation(steps, e); }},
+                   interrupted);
   report->end(result);
   return result.interrupted ? Exit::kInterrupted : Exit::kSuccess;
 }
@@ -33,43 +60,26 @@ Exit run(const TrainOptions& options) {
 }  // namespace
 
 Command add_train_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train",
-                                             "Train a network on Fashion-MNIST, on all devices of this machine.\n"
-                                             "Example: brigade train --model cnn --devices 2 --epochs 3");
+  CLI::App* command = program.add_subcommand("train", kDescription);
+  command->footer(kExamples);
   const auto options = std::make_shared<TrainOptions>();
-  const CLI::Range count(std::int64_t{1}, std::int64_t{1} << 40);
-  command->add_option("--model", options->model, model_list())->capture_default_str();
-  command->add_option("--devices", options->devices, "devices to train on; default: one per core")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--per-device-batch", options->per_device_batch, "rows that each device takes in a step")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  add_model_and_data_options(*command, *options);
+  add_batch_options(*command, options->batch);
+  add_optimizer_options(*command, options->optimizer);
+  add_rate_options(*command, *options);
+  add_arithmetic_options(*command, options->arithmetic);
+  add_device_options(*command, options->devices);
+  add_run_options(*command, *options);
+  add_output_options(*command, *options);
+  const auto config = std::make_shared<std::string>();
   command
-      ->add_option("--lr", options->learning_rate,
-                   "learning rate for steps of 64 rows; scaled in proportion to the rows of a step")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--momentum", options->momentum, "of stochastic gradient descent, from 0 to below 1")
-      ->check(CLI::Range(0.0, 0.9999))
-      ->capture_default_str();
-  command->add_option("--epochs", options->epochs, "passes over the training data; default: 5 for mlp, 3 for cnn")
-      ->check(count);
-  command
-      ->add_option("--max-steps", options->max_steps,
-                   "end after this many steps if the epochs have more; the learning rate falls to zero there")
-      ->check(count);
-  command
-      ->add_option("--seed", options->seed,
-                   "of the start and of the order of the data, 0 to 4294967295: the same seed gives the same bits")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xFFFFFFFF}))
-      ->capture_default_str();
-  command->add_option("--data", options->data,
-                      "folder with Fashion-MNIST's four IDX files, plain or .gz; default: Debian's package");
-  command->add_flag("--json", options->json,
-                    "print one JSON object a line, the last of them {\"event\": \"end\", ...}; \"step\" and \"epoch\" "
-                    "count from 0 there");
-  command->add_flag("--quiet", options->quiet, "print the final table only, or with --json its last object only");
-  return [options] { return run(*options); };
+      ->add_option("--config", *config,
+                   "TOML or JSON file with any of these options, by the same names; the command line overrides it")
+      ->group("Run");
+  return [=] {
+    if (!config->empty()) apply_config(*command, *config);
+    return run(*options);
+  };
 }
 
 }  // namespace brigade::cli

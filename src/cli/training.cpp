@@ -1,170 +1,201 @@
 #include "training.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <span>
-#include <string>
 
 #include "brigade/base/error.h"
-#include "brigade/data/fashion_mnist.h"
-#include "brigade/data/loader.h"
 #include "brigade/data/normalize.h"
-#include "brigade/lax/collectives.h"
-#include "brigade/optim/sgd.h"
-#include "brigade/transform/pmap.h"
+#include "brigade/train/data_parallel.h"
 
 namespace brigade::cli {
 namespace {
 
-constexpr std::int64_t kBaseBatch = 64;
-constexpr std::int64_t kWarmupSteps = 100;
-constexpr std::int64_t kEvaluationRows = 500;  // per device
+using Clock = std::chrono::steady_clock;
 
 // The loader folds the epoch into the same key, and there is no such epoch.
 constexpr std::int64_t kInitStream = 0xFFFFFFFF;
 
-// What every device holds a copy of.
-struct State {
-  Parameters parameters;
-  Parameters velocity;
+struct Rows {
+  torch::Tensor x, y;
 };
 
-// What is the same on every device in one step.
-struct StepInputs {
-  std::int64_t step;
-  std::int64_t rows;  // of all devices
-  double learning_rate;
-};
-
-torch::Tensor summed_loss(const Model& model, const Parameters& parameters, const data::Shard& shard) {
-  const auto images = data::normalize(shard.x, data::kFashionMnistMean, data::kFashionMnistStd);
-  return torch::cross_entropy_loss(model.forward(parameters, images), shard.y, {}, at::Reduction::Sum);
-}
-
-// The own rows' part of the mean loss over all rows, and its gradient. Zero for a device that has no rows.
-std::pair<torch::Tensor, Parameters> local_gradient(const Model& model, const Parameters& parameters,
-                                                    const data::Shard& shard, std::int64_t rows) {
-  if (shard.rows() == 0) {
-    return {torch::zeros({}), tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, parameters)};
-  }
-  // Divided by the rows of all devices, so that the sum over devices is the gradient of the mean, uneven shards or not.
-  return value_and_grad([&](const Parameters& p) { return summed_loss(model, p, shard) / rows; })(parameters);
-}
-
-// Inside a pmap. `where` is for people, who count steps from 1.
+// `where` is for people, who count steps from 1.
 void require_finite(double loss, const std::string& where) {
   if (std::isfinite(loss)) return;
   throw NonFiniteError(
-      fmt::format("the loss became {} {}. The steps are too long: try --lr at a tenth of what it is", loss, where),
-      {.axis = "devices", .device = static_cast<int>(lax::axis_index("devices"))});
+      fmt::format("the loss became {} {}. The steps are too long: try --lr at a tenth of what it is, or "
+                  "--clip 1",
+                  loss, where),
+      {.axis = "devices", .device = inside_body() ? place_of_body(std::source_location::current()).position : 0});
 }
 
-// One step on one device: gradient of the own shard, sum over devices, the same update everywhere.
-std::pair<State, torch::Tensor> step_on_device(const Model& model, const optim::Rule& rule, State state,
-                                               const data::Shard& shard, const StepInputs& inputs) {
-  auto contribution = local_gradient(model, state.parameters, shard, inputs.rows);
-  require_finite(contribution.first.item<double>(),
-                 fmt::format("in step {}, at learning rate {:.4g}", inputs.step + 1, inputs.learning_rate));
-  const auto [loss, gradient] = lax::psum(std::move(contribution), "devices");
-  const at::NoGradGuard no_grad;
-  tree::for_each(
-      [&](const tree::Path&, const torch::Tensor& p, const torch::Tensor& g, const torch::Tensor& v) {
-        rule.update(p, g, std::span(&v, rule.state_names().size()),
-                    {.learning_rate = inputs.learning_rate, .index = inputs.step});
-      },
-      state.parameters, gradient, state.velocity);
-  return {std::move(state), loss};
+// One answer a line: [answers, classes] for either kind of network.
+torch::Tensor scores_of(Network& network, const torch::Tensor& x, std::int64_t classes) {
+  return network.forward(x).to(at::kFloat).reshape({-1, classes});
 }
 
-// Throws NonFiniteError as well: the last update may have ruined the parameters.
-Evaluation evaluate(const Model& model, const Sharded<State>& state, const data::Dataset& test, std::int64_t devices,
-                    std::int64_t steps) {
-  const auto count = pmap(
-      [&](const State& s, const data::Shard& shard) {
-        if (shard.rows() == 0) return std::pair<std::int64_t, double>{0, 0.0};
-        const at::NoGradGuard no_grad;
-        const auto images = data::normalize(shard.x, data::kFashionMnistMean, data::kFashionMnistStd);
-        const auto scores = model.forward(s.parameters, images);
-        const auto loss = torch::cross_entropy_loss(scores, shard.y, {}, at::Reduction::Sum);
-        require_finite(loss.item<double>(), fmt::format("on the test images, after step {}", steps));
-        return std::pair(scores.argmax(1).eq(shard.y).sum().item<std::int64_t>(), loss.item<double>());
-      },
-      {.axis_name = "devices"});
-  Evaluation result;
-  double loss = 0;
-  for (data::Batch& batch : data::Loader(
-           test, {.global_batch = kEvaluationRows * devices, .shards = devices, .order = data::Order::kSequential})) {
-    result.rows += batch.rows;
-    for (const auto& [correct, summed] : count(state, Sharded<data::Shard>(std::move(batch.shards)))) {
-      result.correct += correct;
-      loss += summed;
-    }
+void add(training::StepTimes& sum, const training::StepTimes& one) {
+  sum.forward += one.forward;
+  sum.backward += one.backward;
+  sum.communication += one.communication;
+  sum.update += one.update;
+  sum.all += one.all;
+}
+
+void add(std::vector<DeviceStatistics>& sums, const std::vector<DeviceStatistics>& ones) {
+  sums.resize(ones.size());
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    sums[i].busy += ones[i].busy;
+    sums[i].moving += ones[i].moving;
+    sums[i].waiting += ones[i].waiting;
+    sums[i].bytes += ones[i].bytes;
   }
-  result.loss = loss / static_cast<double>(result.rows);
-  return result;
 }
 
 }  // namespace
 
-Plan make_plan(const TrainOptions& options, const data::Splits& data) {
-  const Model& model = model_named(options.model);
-  const std::int64_t devices = device_count();
-  const std::int64_t global_batch = devices * options.per_device_batch;
-  const std::int64_t epochs = options.epochs.value_or(model.epochs);
-  const std::int64_t steps_per_epoch = (data.train.rows() + global_batch - 1) / global_batch;
-  const std::int64_t steps = std::min(epochs * steps_per_epoch, options.max_steps.value_or(epochs * steps_per_epoch));
-  const auto rate = schedule::linear_scaling({.base = options.learning_rate, .base_batch = kBaseBatch})
-                        .warmup(std::min(kWarmupSteps, steps / 2))
-                        .cosine(steps);
-  return {.model = &model,
-          .devices = devices,
-          .global_batch = global_batch,
-          .epochs = epochs,
-          .steps_per_epoch = steps_per_epoch,
-          .steps = steps,
-          .parameters = count_parameters(model),
-          .learning_rate = rate.bind(global_batch)};
+double Evaluation::perplexity() const { return std::exp(loss); }
+
+double RunResult::efficiency() const {
+  double computing = 0;
+  for (const DeviceStatistics& device : devices) computing += std::chrono::duration<double>(device.computing()).count();
+  return seconds > 0 ? computing / (seconds * static_cast<double>(devices.size())) : 0;
 }
 
-RunResult train(const TrainOptions& options, const Plan& plan, const data::Splits& data,
-                const std::function<void(const StepResult&)>& on_step, const std::function<bool()>& should_stop) {
-  const Model& model = *plan.model;
-  const optim::Rule rule = optim::sgd({.momentum = options.momentum});
-  const Parameters start = init_parameters(model, random::fold_in(random::key(options.seed), kInitStream));
-  Sharded<State> state =
-      replicate(State{start, tree::map([](const torch::Tensor& p) { return torch::zeros_like(p); }, start)});
-  const auto step =
-      pmap([&](State s, data::Shard shard,
-               const StepInputs& inputs) { return step_on_device(model, rule, std::move(s), shard, inputs); },
-           {.axis_name = "devices"});
+class Training::State {
+ public:
+  State(const TrainOptions& options, const Plan& plan, const DataSource& data)
+      : options_(options),
+        plan_(plan),
+        data_(data),
+        trainer_(
+            [&] {
+              return plan.model->make(plan.shape, {.key = random::fold_in(random::key(options.seed), kInitStream)});
+            },
+            plan.trainer) {}
 
-  RunResult result;
-  const auto began = std::chrono::steady_clock::now();
-  data::Loader loader(
-      data.train,
-      {.global_batch = plan.global_batch, .shards = plan.devices, .epochs = plan.epochs, .seed = options.seed});
-  while (result.steps < plan.steps && !should_stop()) {
-    auto batch = loader.next();
-    const StepInputs inputs{
-        .step = result.steps, .rows = batch->rows, .learning_rate = plan.learning_rate(result.steps)};
-    auto [next, loss] = unzip(step(std::move(state), Sharded<data::Shard>(std::move(batch->shards)), inputs));
-    state = std::move(next);
-    on_step({.step = inputs.step,
-             .epoch = batch->epoch,
-             .rows = batch->rows,
-             .loss = loss[0].item<double>(),
-             .learning_rate = inputs.learning_rate});
-    ++result.steps;
-    result.rows += batch->rows;
+  RunResult run(const Listener& listener, const std::function<bool()>& should_stop);
+
+  const Network& network() { return *trainer_.replica(0); }
+
+ private:
+  torch::Tensor inputs(const torch::Tensor& x) const;
+  torch::Tensor mean_loss(Network& network, const data::Shard& rows) const;
+  torch::Tensor measure(Network& network, const Rows& rows) const;
+  Evaluation evaluate();
+
+  bool stops_at_non_finite() const {
+    return plan_.trainer.non_finite == training::NonFinite::kStop && plan_.trainer.loss_scale.interval == 0;
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  result.devices = step.statistics();
-  result.test = evaluate(model, state, data.test, plan.devices, result.steps);
+  std::int64_t people_s_step() const { return trainer_.steps() + 1; }
+
+  const TrainOptions& options_;
+  const Plan& plan_;
+  const DataSource& data_;
+  DataParallel<std::shared_ptr<Network>> trainer_;
+};
+
+// Images travel as bytes; the bytes of a text are what they are.
+torch::Tensor Training::State::inputs(const torch::Tensor& x) const {
+  if (plan_.model->task == Task::kNextByte || x.scalar_type() != at::kByte) return x;
+  return data::normalize(x, data_.byte_scale.mean, data_.byte_scale.std);
+}
+
+torch::Tensor Training::State::mean_loss(Network& network, const data::Shard& rows) const {
+  const auto loss = at::cross_entropy_loss(scores_of(network, inputs(rows.x), plan_.shape.classes), rows.y.flatten());
+  if (stops_at_non_finite()) {
+    // The text is made only when it is needed.
+    if (const auto value = loss.item<double>(); !std::isfinite(value)) {
+      require_finite(value, fmt::format("in step {}, at learning rate {:.4g}", people_s_step(),
+                                        plan_.learning_rate(trainer_.steps())));
+    }
+  }
+  return loss;
+}
+
+// Sums over the rows: of the loss, of right answers, of answers. Throws NonFiniteError where training does: the last update may
+// have ruined the parameters.
+torch::Tensor Training::State::measure(Network& network, const Rows& rows) const {
+  const auto scores = scores_of(network, inputs(rows.x), plan_.shape.classes);
+  const auto answers = rows.y.flatten();
+  const auto loss = at::cross_entropy_loss(scores, answers, {}, at::Reduction::Sum).item<double>();
+  if (stops_at_non_finite()) {
+    require_finite(loss, fmt::format("on the test {}, after step {}", data_.rows, trainer_.steps()));
+  }
+  const auto correct = scores.argmax(1).eq(answers).sum().item<double>();
+  return torch::tensor({loss, correct, static_cast<double>(answers.numel())}, at::kDouble);
+}
+
+Evaluation Training::State::evaluate() {
+  const Rows rows{.x = data_.splits.test.x, .y = data_.splits.test.y};
+  const torch::Tensor sums = trainer_.evaluate(
+      rows, [&](std::shared_ptr<Network>& network, const Rows& part) { return measure(*network, part); });
+  const auto* values = sums.data_ptr<double>();
+  return {.rows = rows.x.size(0),
+          .answers = std::llround(values[2]),
+          .correct = std::llround(values[1]),
+          .loss = values[0] / values[2]};
+}
+
+RunResult Training::State::run(const Listener& listener, const std::function<bool()>& should_stop) {
+  RunResult result;
+  auto began = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
+  // Leaves the time and the devices' work since out of what is reported.
+  const auto evaluate_aside = [&] {
+    const auto start = Clock::now();
+    add(result.devices, trainer_.statistics());
+    const Evaluation evaluation = evaluate();
+    trainer_.reset_statistics();
+    began += Clock::now() - start;
+    return evaluation;
+  };
+
+  data::Loader loader = trainer_.loader(data_.splits.train, {.epochs = plan_.epochs, .seed = options_.seed});
+  while (result.steps < plan_.steps && !should_stop()) {
+    const auto start = Clock::now();
+    const auto batch = loader.next();
+    result.times.data += Clock::now() - start;
+    const training::StepReport report = trainer_.step(
+        *batch, [&](std::shared_ptr<Network>& network, const data::Shard& rows) { return mean_loss(*network, rows); });
+    add(result.times, report.times);
+    ++result.steps;
+    result.skipped += report.skipped ? 1 : 0;
+    result.rows += report.rows;
+    listener.on_step({.epoch = batch->epoch, .seconds = seconds(), .report = report});
+    if (options_.eval_every > 0 && result.steps % options_.eval_every == 0 && result.steps < plan_.steps) {
+      listener.on_evaluation(result.steps, evaluate_aside());
+    }
+  }
+  result.seconds = seconds();
+  result.test = evaluate_aside();
   result.interrupted = should_stop();  // in the evaluation as well
   return result;
+}
+
+Training::Training(const TrainOptions& options, const Plan& plan, const DataSource& data)
+    : state_(std::make_unique<State>(options, plan, data)) {}
+Training::~Training() = default;
+
+std::int64_t Training::parameters() const {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : state_->network().parameters()) count += parameter.numel();
+  return count;
+}
+
+std::int64_t Training::parameter_bytes() const {
+  std::int64_t bytes = 0;
+  for (const torch::Tensor& parameter : state_->network().parameters()) {
+    bytes += static_cast<std::int64_t>(parameter.nbytes());
+  }
+  return bytes;
+}
+
+RunResult Training::run(const Listener& listener, const std::function<bool()>& should_stop) {
+  return state_->run(listener, should_stop);
 }
 
 }  // namespace brigade::cli

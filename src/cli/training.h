@@ -1,77 +1,73 @@
-// A training run of `brigade train`: what it is to do, one step, and the evaluation.
+// A training run of `brigade train`: the steps that its plan says, and the evaluations.
 #pragma once
-
-#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
+#include <memory>
 #include <vector>
 
-#include "brigade/data/dataset.h"
-#include "brigade/optim/schedule.h"
 #include "brigade/runtime/axis.h"
-#include "model.h"
+#include "brigade/train/step_report.h"
+#include "data_source.h"
+#include "plan.h"
+#include "train_options.h"
 
 namespace brigade::cli {
 
-struct TrainOptions {
-  std::string model = "mlp";
-  std::optional<int> devices = {};  // default: all
-  std::int64_t per_device_batch = 64;
-  double learning_rate = 0.02;  // at 64 rows a step; scaled with the rows of a step
-  double momentum = 0.9;
-  std::optional<std::int64_t> epochs = {};     // default: the model's
-  std::optional<std::int64_t> max_steps = {};  // at most; the learning rate ends there too
-  std::int64_t seed = 0;                       // below 2^32, all that a key takes
-  std::string data = {};                       // folder; default: the Debian package's
-  bool json = false;
-  bool quiet = false;
-};
+struct Evaluation {
+  std::int64_t rows = 0;
+  std::int64_t answers = 0;  // one a row, or one a byte
+  std::int64_t correct = 0;
+  double loss = 0;  // mean over answers
 
-// What a run will do, worked out from the options, the data and the devices.
-struct Plan {
-  const Model* model;
-  std::int64_t devices;
-  std::int64_t global_batch;
-  std::int64_t epochs;
-  std::int64_t steps_per_epoch;
-  std::int64_t steps;
-  std::int64_t parameters;
-  schedule::LearningRate learning_rate;
+  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(answers); }
+  double perplexity() const;
 };
 
 struct StepResult {
-  std::int64_t step;  // completed before this one
   std::int64_t epoch;
-  std::int64_t rows;
-  double loss;  // mean over the rows of all devices, before the update
-  double learning_rate;
-};
-
-struct Evaluation {
-  std::int64_t correct = 0;
-  std::int64_t rows = 0;
-  double loss = 0;  // mean over rows
-
-  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(rows); }
+  double seconds;  // of training until now
+  const training::StepReport& report;
 };
 
 struct RunResult {
   std::int64_t steps = 0;
+  std::int64_t skipped = 0;  // of them, as their numbers were not finite
   std::int64_t rows = 0;
   double seconds = 0;  // of training, without evaluation
   bool interrupted = false;
+  training::StepTimes times = {};         // summed over the steps, of the slowest device in each
   std::vector<DeviceStatistics> devices;  // of the training steps
   Evaluation test;
+
+  double samples_per_second() const { return seconds > 0 ? static_cast<double>(rows) / seconds : 0; }
+  // The share of all devices' time in which they computed.
+  double efficiency() const;
 };
 
-Plan make_plan(const TrainOptions& options, const data::Splits& data);
+struct Listener {
+  std::function<void(const StepResult&)> on_step;
+  std::function<void(std::int64_t steps, const Evaluation&)> on_evaluation;  // of those before the last
+};
 
-// Trains and evaluates; `on_step` is called after every step. `should_stop` is asked before each step and
-// after the evaluation. Throws NonFiniteError, naming step (from 1) and device, when a loss is NaN or infinite.
-RunResult train(const TrainOptions& options, const Plan& plan, const data::Splits& data,
-                const std::function<void(const StepResult&)>& on_step, const std::function<bool()>& should_stop);
+class Training {
+ public:
+  // Makes the network, once for each device. `plan` and `data` outlive it.
+  Training(const TrainOptions& options, const Plan& plan, const DataSource& data);
+  ~Training();
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  std::int64_t parameters() const;
+  std::int64_t parameter_bytes() const;
+
+  // Trains and evaluates. `should_stop` is asked before each step and after the last evaluation. Throws NonFiniteError, naming
+  // step (from 1) and device, when a loss is NaN or infinite and such steps are not skipped.
+  RunResult run(const Listener& listener, const std::function<bool()>& should_stop);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace brigade::cli
