@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 
-#include "support/process.h"
+#include "events.h"
 
 namespace brigade {
 namespace {
@@ -16,20 +14,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::vector<json> events_of(const std::string& out) {
-  std::vector<json> events;
-  std::istringstream lines(out);
-  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line));
-  return events;
-}
-
-std::vector<json> train(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {BRIGADE_PROGRAM, "train", "--json"});
-  const Finished ran = run_process(arguments);
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  return events_of(ran.out);
-}
 
 TEST(TrainCommand, TrainsForOneEpochAndSaysSoInJson) {
   const auto events = train({"--devices", "2", "--epochs", "1"});
