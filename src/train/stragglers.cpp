@@ -1,6 +1,10 @@
 #include "stragglers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "brigade/base/log.h"
 
 namespace brigade::training {
 namespace {
@@ -27,6 +31,19 @@ std::optional<SlowDevice> Stragglers::add(std::span<const std::chrono::nanosecon
   const double other = median(std::move(others));
   if (!(other > 0) || *slowest < kTimes * other) return std::nullopt;
   return SlowDevice{.device = static_cast<int>(slowest - usual.begin()), .times = *slowest / other};
+}
+
+std::optional<SlowDevice> Stragglers::add(const Seats& seats, const std::vector<Device>& devices, std::int64_t step) {
+  std::vector<std::chrono::nanoseconds> taken;
+  for (const Seat& seat : seats) taken.push_back(seat.times.forward + seat.times.backward);
+  const std::optional<SlowDevice> slow = add(taken);
+  if (slow && named_.insert(slow->device).second) {
+    log::warn(
+        fmt::format("step {}: device {} takes {:.1f} times as long as the others, which wait for it. Is its core "
+                    "busy with something else, or are its rows harder?",
+                    step, to_string(devices[static_cast<std::size_t>(slow->device)]), slow->times));
+  }
+  return slow;
 }
 
 }  // namespace brigade::training

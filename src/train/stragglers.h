@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
+#include "brigade/runtime/device.h"
 #include "brigade/train/step_report.h"
+#include "seat.h"
 
 namespace brigade::training {
 
@@ -23,9 +26,13 @@ class Stragglers {
   // None before kSteps steps, and of fewer than two devices.
   std::optional<SlowDevice> add(std::span<const std::chrono::nanoseconds> taken);
 
+  // The same of the step that is through. The first time that a device is slow, a warning in the log names it.
+  std::optional<SlowDevice> add(const Seats& seats, const std::vector<Device>& devices, std::int64_t step);
+
  private:
   std::vector<std::array<double, kSteps>> last_;  // of each device, in turn
   std::size_t steps_ = 0;
+  std::set<int> named_;
 };
 
 }  // namespace brigade::training

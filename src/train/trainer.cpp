@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>
@@ -12,44 +11,35 @@
 
 #include "binding.h"
 #include "brigade/base/error.h"
-#include "brigade/base/log.h"
 #include "brigade/random/key.h"
 #include "brigade/runtime/axis.h"
 #include "brigade/runtime/body.h"
 #include "brigade/train/leaf.h"
 #include "buckets.h"
+#include "buffer_copies.h"
+#include "evaluation.h"
 #include "gradient_compression.h"
 #include "gradient_measure.h"
 #include "layer_check.h"
 #include "leaf_ledger.h"
 #include "leaf_plan.h"
-#include "memory_audit.h"
+#include "loss_scaler.h"
 #include "noise_scale.h"
 #include "non_finite.h"
+#include "parameter_gather.h"
 #include "precision.h"
 #include "running_statistics.h"
 #include "seat.h"
 #include "snapshot.h"
+#include "step_audit.h"
 #include "stragglers.h"
+#include "timed.h"
 #include "update.h"
 
 namespace brigade::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Adds the time from its construction to its end.
-class Timed {
- public:
-  explicit Timed(std::chrono::nanoseconds& total) : total_(total), start_(Clock::now()) {}
-  ~Timed() { total_ += Clock::now() - start_; }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  std::chrono::nanoseconds& total_;
-  Clock::time_point start_;
-};
 
 std::vector<Device> first_devices(const DataParallelOptions& options, std::int64_t count) {
   const std::vector<Device>& all = options.devices.empty() ? devices() : options.devices;
@@ -60,12 +50,6 @@ std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
   std::vector<at::Tensor> tensors;
   for (const NamedTensor& one : named) tensors.push_back(one.tensor);
   return tensors;
-}
-
-void set_training(std::vector<Replica>& replicas, bool training) {
-  for (Replica& replica : replicas) {
-    if (replica.module) replica.module->train(training);
-  }
 }
 
 }  // namespace
@@ -88,33 +72,22 @@ class Trainer::State {
 
  private:
   Memory memory();
-  void audit_now();
 
   void run(int position, const LeafPlan& plan, Forward forward);
   void run_leaf(int position, std::int64_t leaf, const LeafPlan& plan, Forward forward);
   void backward(const Loss& loss, double count) const;
   Decision decide() const;
   void update(int position, const Decision& decision);
-  void gather(int position);
   void meet(int position, std::string_view what);
   void conclude(const Decision& decision, StepReport& report);
-  void spread_buffers();
-  bool answer_drift(StepReport& report);
-  [[noreturn]] void throw_drift(const std::string& when, const std::string& what) const;
-  void name_straggler(StepReport& report);
   void refresh();
 
   Seat& seat(int position) noexcept { return seats_[static_cast<std::size_t>(position)]; }
   Share share(int position);
   comm::Group& group_of(const LeafPlan& plan, int position);
-  std::optional<OneThreadInOperators> operators_of_one_thread() const;
-  double divisor() const { return ledger_.weight() * loss_scale_; }
+  double divisor() const { return ledger_.weight() * loss_scaler_.value(); }
   bool measures_noise() const { return options_.noise_scale_every > 0 && step_ % options_.noise_scale_every == 0; }
   bool finite_until_now() const { return measure_.is_finite() && ledger_.first_non_finite() < 0; }
-  bool is_audited(std::int64_t step) const { return audit_ && step % options_.audit.every == 0; }
-  bool verifies() const { return is_audited(step_) && digests_are_current_; }
-  bool records() const { return is_audited(step_ + 1); }
-  bool has_drifted() const { return verifies() && !audit_->is_clean(); }
 
   const DataParallelOptions options_;
   const std::source_location site_;
@@ -126,22 +99,20 @@ class Trainer::State {
   const Flat gradients_;
   GradientMeasure measure_;
   std::unique_ptr<Update> update_;
-  std::optional<MemoryAudit> audit_;
-  bool digests_are_current_ = true;
+  std::optional<StepAudit> audit_;
   std::unique_ptr<GradientCompression> compression_;  // null when gradients are summed as they are
   std::shared_ptr<Axis> axis_;
   Buckets buckets_;
   bool buckets_are_learned_ = false;
-  std::vector<Seat> seats_;
-  std::vector<std::uint32_t> buffer_versions_;  // of replica 0, when the others were made equal
+  Seats seats_;
+  BufferCopies buffers_;
 
   LeafLedger ledger_;
   RunningStatistics running_;
   Stragglers stragglers_;
   NoiseScale noise_scale_;
+  LossScaler loss_scaler_;
   std::int64_t step_ = 0;
-  std::int64_t finite_steps_ = 0;  // in a row
-  double loss_scale_;
 };
 
 Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options, std::source_location site)
@@ -156,7 +127,7 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
       measure_(layout_, gradients_),
       axis_(Axis::create("devices", first_devices(options_, shape_.devices), site)),
       buckets_(layout_, {.first = options_.first_bucket_bytes, .others = options_.bucket_bytes}),
-      loss_scale_(options_.loss_scale.initial) {
+      loss_scaler_(options_.loss_scale) {
   const std::vector<at::Tensor> first = tensors_of(replicas_.front().parameters);
   update_ = options_.torch_optimizer ? update_by_torch(layout_, gradients_, options_.torch_optimizer(first), first)
                                      : update_by_rule(layout_, gradients_, options_.optimizer, options_.groups);
@@ -171,7 +142,7 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
     own.turns = std::make_unique<LeafTurns>();
   }
   check_layers(replicas_.front(), options_, site_);
-  if (options_.audit.every > 0) audit_.emplace(layout_, parameters_.copies(), update_->buffers(), seats_.size());
+  audit_.emplace(options_.audit, layout_, parameters_.copies(), update_->buffers(), seats_.size(), site_);
   set_training(replicas_, true);
 }
 
@@ -182,14 +153,15 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
                           {.site = site_});
   }
   const LeafPlan plan(rows, shape_.rows_per_leaf, axis_->size());
+  audit_->begin(step_);
   refresh();
-  StepReport report = {.step = step_, .rows = rows, .loss_scale = loss_scale_, .leaves = plan.leaves()};
+  StepReport report = {.step = step_, .rows = rows, .loss_scale = loss_scaler_.value(), .leaves = plan.leaves()};
   do {
     ledger_.open(plan.leaves());
     running_.open(plan.leaves());
-    if (compression_) compression_->begin(step_, static_cast<double>(rows) * loss_scale_);
+    if (compression_) compression_->begin(step_, static_cast<double>(rows) * loss_scaler_.value());
     axis_->run([&](int position) { run(position, plan, forward); });
-  } while (has_drifted() && answer_drift(report));
+  } while (audit_->runs_again());
   conclude(decide(), report);
   report.times.all = Clock::now() - start;
   return report;
@@ -199,7 +171,7 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
 void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
   Seat& own = seat(position);
   own.times = {};
-  const std::optional<OneThreadInOperators> one_thread = operators_of_one_thread();
+  const std::optional<OneThreadInOperators> one_thread = operators_of_one_thread(options_);
   own.exchange->begin(buckets_, plan.leaves_of(position), options_.overlap, site_);
   if (measures_noise()) own.exchange->measure_leaves();
   {
@@ -216,7 +188,7 @@ void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
     const Timed timed(own.times.communication);
     own.exchange->finish();
     measure_.sum(share(position).blocks, divisor());
-    if (verifies()) audit_->verify(static_cast<std::size_t>(position), share(position).blocks);
+    audit_->verify(static_cast<std::size_t>(position), share(position).blocks);
     meet(position, "gradient norm");
   }
   const Timed timed(own.times.update);
@@ -252,13 +224,13 @@ void Trainer::State::backward(const Loss& loss, double count) const {
         "another replica's parameters",
         {.site = site_});
   }
-  const double seed = (loss.of == Loss::Of::kMean ? count : 1.0) * loss_scale_;
+  const double seed = (loss.of == Loss::Of::kMean ? count : 1.0) * loss_scaler_.value();
   torch::autograd::backward({loss.value}, {at::full_like(loss.value, seed)});
 }
 
 // From what is complete after the meeting: every device comes to the same.
 Decision Trainer::State::decide() const {
-  Decision decision = {.updates = finite_until_now() && (!has_drifted() || options_.audit.on_drift == OnDrift::kWarn),
+  Decision decision = {.updates = finite_until_now() && !audit_->stops_update(),
                        .learning_rate = learning_rate_(step_),
                        .divisor = divisor(),
                        .clip_factor = options_.clip.factor(measure_.norm()),
@@ -281,97 +253,33 @@ comm::Group& Trainer::State::group_of(const LeafPlan& plan, int position) {
   return axis_->among(position, all, ranks);
 }
 
-// Where bits are promised.
-std::optional<OneThreadInOperators> Trainer::State::operators_of_one_thread() const {
-  return options_.logical_shards > 0 ? std::make_optional<OneThreadInOperators>() : std::nullopt;
-}
-
 Share Trainer::State::share(int position) {
   const auto device = static_cast<std::size_t>(position);
   return {.device = device,
           .blocks = layout_.share(device, seats_.size()),
           .parameters = &parameters_.of(device),
           .meet = [this, position] { meet(position, "update"); },
-          .written =
-              [this, device](const Part& part) {
-                if (records()) audit_->record(parameters_.of(device), part);
-              }};
+          .written = [this, device](const Part& part) { audit_->written(parameters_.of(device), part); }};
 }
 
 void Trainer::State::update(int position, const Decision& decision) {
   update_->apply(share(position), decision);
-  if (!parameters_.is_shared()) gather(position);
-  parameters_.mark_written(replicas_[static_cast<std::size_t>(position)], static_cast<std::size_t>(position));
-}
-
-// Every device's blocks to the replicas of all others.
-void Trainer::State::gather(int position) {
-  std::vector<std::vector<comm::Piece>> pieces(seats_.size());
-  std::vector<comm::Pending> pending;
-  for (std::size_t root = 0; root < seats_.size(); ++root) {
-    for (const Part& part : layout_.parts(update_->written(root, layout_.share(root, seats_.size())))) {
-      with_elements(layout_, parameters_.of(static_cast<std::size_t>(position)), part, [&](auto elements) {
-        const std::span<std::byte> own = std::as_writable_bytes(elements);
-        pieces[root].push_back({.dtype = comm::DType::kUint8,
-                                .in = static_cast<int>(root) == position ? own : std::span<std::byte>(),
-                                .out = own});
-      });
-    }
-    if (pieces[root].empty()) continue;
-    pending.push_back(axis_->group(position).start(
-        {.operation = comm::Operation::kBroadcast, .root = static_cast<int>(root), .pieces = pieces[root]},
-        {.tag = "parameters", .site = site_}));
+  if (!parameters_.is_shared()) {
+    std::vector<BlockRange> written;
+    for (std::size_t device = 0; device < seats_.size(); ++device)
+      written.push_back(update_->written(device, layout_.share(device, seats_.size())));
+    gather_parameters(layout_, parameters_.of(static_cast<std::size_t>(position)), written, axis_->group(position),
+                      site_);
   }
-  for (comm::Pending& one : pending) one.wait();
+  parameters_.mark_written(replicas_[static_cast<std::size_t>(position)], static_cast<std::size_t>(position));
 }
 
 void Trainer::State::meet(int position, std::string_view what) {
   axis_->group(position).barrier({.tag = what, .site = site_});
 }
 
-// Whether the step is to be run again, with what was changed put right.
-bool Trainer::State::answer_drift(StepReport& report) {
-  const std::string what = audit_->describe();
-  if (options_.audit.on_drift == OnDrift::kWarn) {
-    log::warn(fmt::format("step {}: {}. The step went on with it", step_, what));
-    audit_->accept();
-    return false;
-  }
-  if (options_.audit.on_drift == OnDrift::kHeal && audit_->heal()) {
-    log::warn(fmt::format("step {}: {}. It was put back, and the step's leaves are run again", step_, what));
-    report.healed = what;
-    return true;
-  }
-  throw_drift(fmt::format("before the update of step {}", step_), what);
-}
-
-void Trainer::State::throw_drift(const std::string& when, const std::string& what) const {
-  throw DriftError(
-      fmt::format("{}, {}. Nothing was updated. Memory is damaged, or something writes where it should not: go on from "
-                  "the last checkpoint, or, where a replica still has the right value or one bit has flipped, put it "
-                  "back with .audit = {{.on_drift = OnDrift::kHeal}}",
-                  when, what),
-      {.device = audit_->device(), .site = site_});
-}
-
-// What has changed by itself is not to get into a checkpoint.
-void Trainer::State::audit_now() {
-  if (!audit_ || !digests_are_current_) return;
-  for (std::size_t device = 0; device < seats_.size(); ++device)
-    audit_->verify(device, layout_.share(device, seats_.size()));
-  if (audit_->is_clean()) return;
-  const std::string what = audit_->describe();
-  if (options_.audit.on_drift != OnDrift::kHeal || !audit_->heal())
-    throw_drift(fmt::format("before the checkpoint of step {}", step_), what);
-  log::warn(fmt::format("checkpoint of step {}: {}. It was put back", step_, what));
-}
-
 // Takes over what the program did to parameters since the last step.
-void Trainer::State::refresh() {
-  for (const std::size_t segment : parameters_.refresh(replicas_)) {
-    if (audit_) audit_->record(segment);
-  }
-}
+void Trainer::State::refresh() { audit_->take_over(parameters_.refresh(replicas_)); }
 
 // On the caller's thread, when all devices are through.
 void Trainer::State::conclude(const Decision& decision, StepReport& report) {
@@ -382,31 +290,27 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
   report.gradient_norm = measure_.norm();
   report.clip_factor = decision.clip_factor;
   report.skipped = !decision.updates;
-  if (decision.updates) digests_are_current_ = records();
-  if (audit_ && digests_are_current_) report.digest = audit_->digest();
+  report.healed = audit_->healed();
+  audit_->end(decision.updates);
+  report.digest = audit_->digest();
   if (measures_noise() && decision.updates) {
-    if (const auto norms = norms_of_leaves(seats_, report.leaves, ledger_, loss_scale_, measure_.norm()))
+    if (const auto norms = norms_of_leaves(seats_, report.leaves, ledger_, loss_scaler_.value(), measure_.norm()))
       noise_scale_.add(*norms);
   }
   report.noise_scale = noise_scale_.value();
   if (compression_) report.compression = compression_->report();
-  const LossScale& scaling = options_.loss_scale;
-  const bool dynamic = scaling.interval > 0;
-  if (!decision.updates) {
-    if (!dynamic && options_.non_finite == NonFinite::kStop)
-      throw_non_finite(seats_, ledger_, measure_, layout_, {.step = step_, .site = site_});
-    finite_steps_ = 0;
-    if (dynamic) loss_scale_ *= scaling.backoff;
-  } else {
+  if (decision.updates) {
     update_->conclude(decision);
     if (compression_) compression_->keep();
     running_.apply();
-    if (dynamic && ++finite_steps_ % scaling.interval == 0) loss_scale_ *= scaling.growth;
+  } else if (!loss_scaler_.is_dynamic() && options_.non_finite == NonFinite::kStop) {
+    throw_non_finite(seats_, ledger_, measure_, layout_, {.step = step_, .site = site_});
   }
+  loss_scaler_.count(decision.updates);
   for (std::size_t i = 0; i < decision.used.size(); ++i) {
     if (!decision.used[i]) report.unused_parameters.push_back(layout_.segments()[i].name);
   }
-  name_straggler(report);
+  report.slow_device = stragglers_.add(seats_, axis_->devices(), step_);
   for (const Seat& own : seats_) {
     if (own.times.communication <= report.times.communication && report.times.forward.count() > 0) continue;
     report.times = own.times;
@@ -416,60 +320,15 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
                        seats_.front().exchange->order());
     buckets_are_learned_ = true;
   }
-  spread_buffers();
+  buffers_.spread(replicas_);
   ++step_;
-}
-
-void Trainer::State::name_straggler(StepReport& report) {
-  std::vector<std::chrono::nanoseconds> taken;
-  for (const Seat& own : seats_) taken.push_back(own.times.forward + own.times.backward);
-  report.slow_device = stragglers_.add(taken);
-  if (!report.slow_device) return;
-  const auto& [device, times] = *report.slow_device;
-  log::warn_once(
-      fmt::format("slow-device-{}-{}", static_cast<const void*>(this), device),
-      fmt::format("step {}: device {} takes {:.1f} times as long as the others, which wait for it. Is its core "
-                  "busy with something else, or are its rows harder?",
-                  step_, to_string(axis_->devices()[static_cast<std::size_t>(device)]), times));
-}
-
-// What a forward wrote into buffers of replica 0, such as running statistics, holds for all.
-void Trainer::State::spread_buffers() {
-  const at::NoGradGuard no_grad;
-  const std::vector<NamedTensor>& first = replicas_.front().buffers;
-  buffer_versions_.resize(first.size());
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const auto version = static_cast<std::uint32_t>(first[i].tensor._version());
-    if (std::exchange(buffer_versions_[i], version) == version) continue;
-    for (std::size_t r = 1; r < replicas_.size(); ++r) replicas_[r].buffers[i].tensor.copy_(first[i].tensor);
-  }
 }
 
 std::vector<at::Tensor> Trainer::State::evaluate(std::int64_t rows, Measure measure) {
   if (rows < 1) throw InvalidArgument("DataParallel: nothing to evaluate: the data have no rows", {.site = site_});
   const LeafPlan plan(rows, shape_.rows_per_leaf, axis_->size());
-  std::vector<std::vector<at::Tensor>> sums(static_cast<std::size_t>(plan.leaves()));
   refresh();
-  set_training(replicas_, false);
-  try {
-    axis_->run([&](int position) {
-      const at::NoGradGuard no_grad;
-      const std::optional<OneThreadInOperators> one_thread = operators_of_one_thread();
-      const PrecisionScope precision(options_.precision);
-      const LeafRange leaves = plan.leaves_of(position);
-      for (std::int64_t leaf = leaves.begin; leaf < leaves.end; ++leaf)
-        sums[static_cast<std::size_t>(leaf)] = measure(position, leaf, plan.rows_of(leaf));
-    });
-  } catch (...) {
-    set_training(replicas_, true);
-    throw;
-  }
-  set_training(replicas_, true);
-  std::vector<at::Tensor> total = std::move(sums.front());
-  for (std::size_t leaf = 1; leaf < sums.size(); ++leaf) {
-    for (std::size_t i = 0; i < total.size(); ++i) total[i] = total[i] + sums[leaf][i];
-  }
-  return total;
+  return training::evaluate(*axis_, plan, replicas_, options_, measure);
 }
 
 std::vector<NamedTensor> Trainer::State::gradients() const {
@@ -481,12 +340,12 @@ std::vector<NamedTensor> Trainer::State::gradients() const {
 }
 
 std::vector<NamedTensor> Trainer::State::optimizer_state() const {
-  std::vector<NamedTensor> named;
-  for (const NamedFlat& one : update_->buffers()) {
+  std::vector<NamedTensor> views;
+  for (const auto& [name, flat] : update_->buffers()) {
     for (std::size_t i = 0; i < layout_.segments().size(); ++i)
-      named.push_back({fmt::format("{}.{}", one.name, layout_.segments()[i].name), one.flat->view(i)});
+      views.push_back({fmt::format("{}.{}", name, layout_.segments()[i].name), flat->view(i)});
   }
-  return named;
+  return views;
 }
 
 // Everything that a later step depends on, but for the model's code and the options.
@@ -494,15 +353,14 @@ Memory Trainer::State::memory() {
   refresh();
   Memory memory = {.model = training::tensors_of(replicas_.front()), .optimizer = update_->state()};
   const auto add = [&](const char* name, auto& number) { memory.optimizer.push_back({name, tensor_on(number)}); };
-  add("loss_scale", loss_scale_);
-  add("finite_steps", finite_steps_);
+  loss_scaler_.visit(add);
   noise_scale_.visit(add);
   return memory;
 }
 
 guard::Checkpoint Trainer::State::snapshot() {
   const Memory own = memory();
-  audit_now();
+  audit_->require_intact();
   return snapshot_of(own, step_, options_, shape_);
 }
 
@@ -512,8 +370,7 @@ void Trainer::State::restore(const guard::Checkpoint& checkpoint, const RestoreO
   if (loader != nullptr) seek(*loader, checkpoint);
   training::restore(checkpoint, own, replicas_);
   step_ = checkpoint.step;
-  digests_are_current_ = true;
-  if (audit_) audit_->record_all();
+  audit_->take_over_all();
 }
 
 std::string Trainer::State::describe() const {
