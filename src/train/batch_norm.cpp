@@ -172,9 +172,9 @@ void convert_sync_batchnorm(torch::nn::Module& module, ConvertOptions options) {
         BatchNormImpl::Tensors{old.weight, old.bias, old.running_mean, old.running_var, old.num_batches_tracked}));
   };
   const auto replacement = [&](const torch::nn::Module& one) {
-    if (const auto* old = one.as<torch::nn::BatchNorm1dImpl>()) return like(*old);
-    if (const auto* old = one.as<torch::nn::BatchNorm2dImpl>()) return like(*old);
-    if (const auto* old = one.as<torch::nn::BatchNorm3dImpl>()) return like(*old);
+    if (const auto* old = training::exactly<torch::nn::BatchNorm1dImpl>(one)) return like(*old);
+    if (const auto* old = training::exactly<torch::nn::BatchNorm2dImpl>(one)) return like(*old);
+    if (const auto* old = training::exactly<torch::nn::BatchNorm3dImpl>(one)) return like(*old);
     return torch::nn::AnyModule();
   };
   training::replace_modules(module, {.converter = "nn::convert_sync_batchnorm", .declare_as = "nn::SyncBatchNorm"},

@@ -74,11 +74,14 @@ void convert_dropout(torch::nn::Module& module) {
     const auto by = [&](double p, DropoutOptions options) {
       return p == 0.0 ? torch::nn::AnyModule() : torch::nn::AnyModule(Dropout(p, options));
     };
-    if (const auto* old = one.as<torch::nn::DropoutImpl>()) return by(old->options.p(), {});
-    if (const auto* old = one.as<torch::nn::Dropout2dImpl>()) return by(old->options.p(), {.of = Of::kFeatures});
-    if (const auto* old = one.as<torch::nn::Dropout3dImpl>()) return by(old->options.p(), {.of = Of::kFeatures});
-    if (const auto* old = one.as<torch::nn::AlphaDropoutImpl>()) return by(old->options.p(), {.form = Form::kAlpha});
-    if (const auto* old = one.as<torch::nn::FeatureAlphaDropoutImpl>())
+    if (const auto* old = training::exactly<torch::nn::DropoutImpl>(one)) return by(old->options.p(), {});
+    if (const auto* old = training::exactly<torch::nn::Dropout2dImpl>(one))
+      return by(old->options.p(), {.of = Of::kFeatures});
+    if (const auto* old = training::exactly<torch::nn::Dropout3dImpl>(one))
+      return by(old->options.p(), {.of = Of::kFeatures});
+    if (const auto* old = training::exactly<torch::nn::AlphaDropoutImpl>(one))
+      return by(old->options.p(), {.form = Form::kAlpha});
+    if (const auto* old = training::exactly<torch::nn::FeatureAlphaDropoutImpl>(one))
       return by(old->options.p(), {.of = Of::kFeatures, .form = Form::kAlpha});
     return torch::nn::AnyModule();
   };

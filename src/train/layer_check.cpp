@@ -6,6 +6,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/instancenorm.h>
+#include <torch/nn/modules/pooling.h>
 #include <torch/nn/modules/rnn.h>
 
 #include <string>
@@ -86,7 +87,8 @@ std::vector<Finding> look(const Module& root) {
     }
     if (drops_inside<torch::nn::RNNImpl, torch::nn::LSTMImpl, torch::nn::GRUImpl, torch::nn::MultiheadAttentionImpl>(
             module) ||
-        is_any_of<torch::nn::RReLUImpl>(module)) {
+        is_any_of<torch::nn::RReLUImpl, torch::nn::FractionalMaxPool2dImpl, torch::nn::FractionalMaxPool3dImpl>(
+            module)) {
       insides.names.push_back(name);
     }
   }

@@ -6,6 +6,7 @@
 #include <torch/nn/modules/container/any.h>
 
 #include <string_view>
+#include <typeinfo>
 
 namespace brigade::training {
 
@@ -14,6 +15,12 @@ struct Conversion {
   std::string_view converter;   // the function that was called
   std::string_view declare_as;  // the type that a member should have
 };
+
+// `module` as a T; null for another class, one derived from T included, which may compute something else.
+template <class T>
+const T* exactly(const torch::nn::Module& module) {
+  return typeid(module) == typeid(T) ? dynamic_cast<const T*>(&module) : nullptr;
+}
 
 // Calls `replacement` for every module inside `root`, at any depth, and puts what it gives, unless that is empty, in its place.
 //

@@ -278,7 +278,7 @@ TEST(RunningStatistics, TakeInEveryCall) {
 }
 
 TEST(SyncBatchNorm, OfAPmapIsOverItsDevices) {
-  for (const std::int64_t group : {0, 2}) {
+  for (const std::int64_t group : {0, 1, 2}) {
     const Batch batch = make_batch(12, {6}, 1);
     std::vector<nn::SyncBatchNorm> layers;
     for (int i = 0; i < 3; ++i) layers.emplace_back(6, nn::BatchNormOptions{.group = group});

@@ -146,6 +146,18 @@ TEST(Converters, RefuseTheModelItself) {
   EXPECT_ERROR(nn::convert_sync_batchnorm(torch::nn::BatchNorm2d(3)), InvalidArgument, "the model itself is a");
 }
 
+struct OwnDropoutImpl : torch::nn::DropoutImpl {
+  using DropoutImpl::DropoutImpl;
+  at::Tensor forward(const at::Tensor& x) { return -x; }
+};
+
+TEST(Converters, LeaveAloneClassesDerivedFromLibtorchs) {
+  Sequential model;
+  model->push_back(std::make_shared<OwnDropoutImpl>(0.5));
+  nn::convert_dropout(*model);
+  EXPECT_TRUE(at::equal(model->forward(at::ones({2, 3})), -at::ones({2, 3})));
+}
+
 TEST(Converters, LeaveAloneWhatIsConvertedOrDrawsNothing) {
   Sequential model(nn::Dropout(0.5), nn::SyncBatchNorm(3), torch::nn::Dropout(0.0));
   const auto before = model->modules();
