@@ -28,6 +28,15 @@ void add_model_and_data_options(CLI::App& command, TrainOptions& options) {
   DataOptions& data = options.data;
   command.add_option("--model", options.model, model_list())->capture_default_str()->group(group);
   command
+      .add_flag(
+          "--sync-bn", options.sync_bn,
+          "resnet18 normalises over all rows of a step, where it takes those of a device at once or of a logical shard "
+          "otherwise; the activations of all shards of a device are held together then")
+      ->group(group);
+  command.add_option("--dropout", options.dropout, "share of the transformer's sums that is dropped (default: 0)")
+      ->check(CLI::Range(0.0, 0.99))
+      ->group(group);
+  command
       .add_option(
           "--data", data.path,
           "fashion-mnist, the default; fortunes, the default for a language model; a folder with MNIST's IDX files, "

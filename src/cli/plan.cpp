@@ -18,6 +18,9 @@ namespace {
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
+// The loader folds the epoch into the same key, and there is no such epoch.
+constexpr std::int64_t kInitStream = 0xFFFFFFFF;
+
 // On `devices` devices with a given global batch: what the trainer would refuse, in the words of the command line.
 void check_global(const BatchOptions& batch, std::int64_t devices) {
   const std::int64_t leaves = batch.logical_shards ? *batch.logical_shards : devices * batch.accumulate.value_or(1);
@@ -80,12 +83,17 @@ void set_devices(training::DataParallelOptions& trainer, const DeviceOptions& op
   trainer.first_bucket_bytes = std::min(trainer.first_bucket_bytes, trainer.bucket_bytes);
 }
 
-void check_norm(const TrainOptions& options, const Model& model) {
-  if (!model.normalises || !options.batch.logical_shards) return;
-  throw InvalidArgument(fmt::format(
-      "--model {} normalises over the rows that a shard has, and its running statistics are those of one device, so "
-      "--logical-shards cannot give the same bits: leave it out",
-      model.name));
+NetworkOptions network_options(const TrainOptions& options, const Model& model) {
+  if (options.sync_bn && !model.normalises) {
+    throw InvalidArgument(
+        fmt::format("--sync-bn has no meaning for --model {}, which does not normalise over rows", model.name));
+  }
+  if (options.dropout && !model.drops) {
+    throw InvalidArgument(fmt::format("--dropout has no meaning for --model {}: transformer takes it", model.name));
+  }
+  return {.key = random::fold_in(random::key(options.seed), kInitStream),
+          .norm = options.sync_bn ? Norm::kStep : Norm::kLeaf,
+          .dropout = options.dropout.value_or(0)};
 }
 
 std::string optimizer_text(const Optimizer& optimizer) {
@@ -100,7 +108,6 @@ Plan make_plan(const TrainOptions& options, const DataSource& data) {
   const Model& model = model_named(options.model);
   const Optimizer optimizer = optimizer_for(options.optimizer, model);
   check(options.batch, device_count());
-  check_norm(options, model);
 
   training::DataParallelOptions trainer = {.optimizer = optimizer.rule,
                                            .groups = optimizer.groups,
@@ -118,6 +125,7 @@ Plan make_plan(const TrainOptions& options, const DataSource& data) {
   trainer.learning_rate = schedule_for(options.rate, optimizer, steps);
   return {.model = &model,
           .shape = data.shape(),
+          .network = network_options(options, model),
           .step = step,
           .epochs = epochs,
           .steps_per_epoch = steps_per_epoch,

@@ -16,6 +16,7 @@ namespace brigade::cli {
 struct Plan {
   const Model* model;
   DataShape shape;
+  NetworkOptions network;
   training::StepShape step;
   std::int64_t epochs;
   std::int64_t steps_per_epoch;

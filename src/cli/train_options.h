@@ -57,6 +57,8 @@ struct DeviceOptions {
 
 struct TrainOptions {
   std::string model = "mlp";
+  bool sync_bn = false;
+  std::optional<double> dropout = {};
   std::optional<std::int64_t> epochs = {};
   std::optional<std::int64_t> max_steps = {};  // at most; the learning rate ends there too
   std::int64_t seed = 0;                       // below 2^32, all that a key takes

@@ -15,9 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The loader folds the epoch into the same key, and there is no such epoch.
-constexpr std::int64_t kInitStream = 0xFFFFFFFF;
-
 struct Rows {
   torch::Tensor x, y;
 };
@@ -71,11 +68,7 @@ class Training::State {
       : options_(options),
         plan_(plan),
         data_(data),
-        trainer_(
-            [&] {
-              return plan.model->make(plan.shape, {.key = random::fold_in(random::key(options.seed), kInitStream)});
-            },
-            plan.trainer) {}
+        trainer_([&] { return plan.model->make(plan.shape, plan.network); }, plan.trainer) {}
 
   RunResult run(const Listener& listener, const std::function<bool()>& should_stop);
 

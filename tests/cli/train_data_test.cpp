@@ -191,6 +191,43 @@ TEST(TrainData, TheLanguageModelHasTheSameLossesOnAnyNumberOfDevices) {
   EXPECT_EQ(losses("4"), one);
 }
 
+TEST(TrainData, DropoutIsTheSameOnAnyNumberOfDevices) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += std::to_string(i * i) + ' ';
+  const std::string file = folder.write_text("squares.txt", text).string();
+  const auto run = [&](const std::string& devices, const std::string& dropout) {
+    return train({"--model", "transformer", "--data", file, "--sequence", "16", "--global-batch", "12", "--warmup", "0",
+                  "--logical-shards", "4", "--max-steps", "4", "--devices", devices, "--dropout", dropout});
+  };
+  const auto dropped = run("1", "0.5");
+  EXPECT_EQ(losses_of(run("2", "0.5")), losses_of(dropped));
+  EXPECT_EQ(run("4", "0.5").back()["test_loss"], dropped.back()["test_loss"]);
+  EXPECT_NE(losses_of(run("1", "0")), losses_of(dropped));
+}
+
+TEST(TrainData, TheResnetHasTheSameLossesOnAnyNumberOfDevicesByEitherNormalisation) {
+  const TemporaryFolder folder;
+  folder.write("train-images-idx3-ubyte", data::idx_file({40, 8, 8}));
+  folder.write("train-labels-idx1-ubyte", data::idx_file({40}, 5));
+  const auto run = [&](const std::string& devices, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--model",   "resnet18", "--data", folder.path().string(),
+                                          "--devices", devices};
+    arguments.insert(arguments.end(), {"--global-batch", "12", "--logical-shards", "4", "--max-steps", "3"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return train(arguments);
+  };
+  const auto by_shard = run("1", {});
+  const auto by_step = run("1", {"--sync-bn"});
+  EXPECT_NE(losses_of(by_shard), losses_of(by_step));
+  for (const std::string devices : {"2", "4"}) {
+    EXPECT_EQ(losses_of(run(devices, {})), losses_of(by_shard));
+    const auto several = run(devices, {"--sync-bn"});
+    EXPECT_EQ(losses_of(several), losses_of(by_step));
+    EXPECT_EQ(several.back()["test_loss"], by_step.back()["test_loss"]);  // which running statistics enter
+  }
+}
+
 TEST(TrainData, FortunesAreAMegabyteOfText) {
   const auto events = train({"--model", "transformer", "--sequence", "8", "--per-device-batch", "2", "--devices", "2",
                              "--max-steps", "1", "--test-fraction", "0.001"});

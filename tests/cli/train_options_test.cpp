@@ -182,7 +182,9 @@ TEST(TrainOptions, ContradictionsAreRefusedWithWhatToGiveInstead) {
               HasSubstr("--schedule-gamma has no meaning with --schedule cosine"));
   EXPECT_THAT(refusal({"--max-steps", "10", "--warmup", "10"}), HasSubstr("--warmup 10: the run has 10 steps"));
   EXPECT_THAT(refusal({"--loss-scale", "much"}), HasSubstr("--loss-scale takes a number above 0, or \"dynamic\""));
-  EXPECT_THAT(refusal({"--model", "resnet18", "--logical-shards", "2"}), HasSubstr("--model resnet18 normalises"));
+  EXPECT_THAT(refusal({"--model", "cnn", "--sync-bn"}), HasSubstr("--sync-bn has no meaning for --model cnn"));
+  EXPECT_THAT(refusal({"--dropout", "0.1"}),
+              HasSubstr("--dropout has no meaning for --model mlp: transformer takes it"));
 }
 
 TEST(TrainOptions, NamesThatDoNotExistGetTheNearest) {

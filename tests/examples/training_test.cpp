@@ -70,6 +70,15 @@ TEST(TrainingExamples, AnOptimizerOfLibtorchTakesTheStepsOfOurRule) {
   EXPECT_LT(by_torch.back(), by_torch.front() / 2);
 }
 
+TEST(TrainingExamples, AResnetNormalisesOverAllRowsOnAnyNumberOfDevices) {
+  const std::string out = run_example(BRIGADE_RESNET, "101", 2);
+  const auto losses = numbers_in(out, kLoss);
+  ASSERT_EQ(losses.size(), 3U);
+  EXPECT_LT(losses[2], 1.0);
+  EXPECT_GT(numbers_in(out, "test accuracy: ([0-9.]+)").at(0), 0.7);
+  EXPECT_EQ(run_example(BRIGADE_RESNET, "3", 1), run_example(BRIGADE_RESNET, "3", 4));
+}
+
 TEST(TrainingExamples, ALanguageModelLearnsAndWrites) {
   const std::string out = run_example(BRIGADE_TRANSFORMER, "30", 2);
   const auto losses = numbers_in(out, kLoss);

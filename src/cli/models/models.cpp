@@ -24,6 +24,7 @@ const std::vector<Model>& models() {
       {.name = "transformer",
        .shape = "a language model over bytes: 4 layers, width 128, 4 heads",
        .task = Task::kNextByte,
+       .drops = true,
        .make = make_transformer,
        .rows = 16,
        .optimizer = "adamw",

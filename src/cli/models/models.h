@@ -20,7 +20,8 @@ struct Model {
   std::string name = {};
   std::string shape = {};  // for people: "784-128-10"
   Task task = Task::kClass;
-  bool normalises = false;  // over the rows of a batch, by norm_layer()
+  bool normalises = false;  // over rows, by norm_layer()
+  bool drops = false;       // has layers of dropout
   std::shared_ptr<Network> (*make)(const DataShape& shape, const NetworkOptions& options) = nullptr;
 
   // When nobody says otherwise.

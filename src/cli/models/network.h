@@ -38,8 +38,9 @@ struct ImageShape {
 ImageShape image_shape(const DataShape& shape, const char* model, std::int64_t smallest);
 
 struct NetworkOptions {
-  random::Key key = {};      // of the first values of all parameters
-  Norm norm = Norm::kBatch;  // where a network has such layers
+  random::Key key = {};     // of the first values of all parameters
+  Norm norm = Norm::kLeaf;  // where a network has such layers
+  double dropout = 0;       // likewise: the share that is dropped in training
 };
 
 }  // namespace brigade::cli

@@ -1,17 +1,18 @@
 // The one place where a network of the program gets a layer that normalises over the rows of a batch.
 #pragma once
 
-#include <torch/nn/modules/container/any.h>
-
 #include <cstdint>
+
+#include "brigade/train/batch_norm.h"
 
 namespace brigade::cli {
 
 enum class Norm {
-  kBatch,  // torch's BatchNorm2d: over the rows of one leaf; running statistics are those of the first device
+  kLeaf,  // over the rows that a device takes at once
+  kStep,  // over all rows of the step, on all devices
 };
 
-// For images with so many channels.
-torch::nn::AnyModule norm_layer(Norm norm, std::int64_t channels);
+// With libtorch's names and numbers, and running statistics that are the same on all devices.
+nn::SyncBatchNorm norm_layer(Norm norm, std::int64_t channels);
 
 }  // namespace brigade::cli

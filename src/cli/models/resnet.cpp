@@ -13,39 +13,33 @@ namespace {
 constexpr std::array<std::int64_t, 4> kChannels = {64, 128, 256, 512};
 constexpr int kBlocksInStage = 2;
 
-// Half precision ends at a normalisation, whose scales and statistics are in full.
-torch::Tensor normalised(torch::nn::AnyModule& norm, const torch::Tensor& x) { return norm.forward(x.to(at::kFloat)); }
-
 class BasicBlock : public torch::nn::Module {
  public:
   BasicBlock(std::int64_t inputs, std::int64_t outputs, std::int64_t stride, Norm norm, KeyChain& keys)
       : conv1_(register_module("conv1", plain_convolution(keys.next(), inputs, outputs, 3, stride))),
-        norm1_(norm_layer(norm, outputs)),
+        norm1_(register_module("norm1", norm_layer(norm, outputs))),
         conv2_(register_module("conv2", plain_convolution(keys.next(), outputs, outputs, 3, 1))),
-        norm2_(norm_layer(norm, outputs)) {
-    register_module("norm1", norm1_.ptr());
-    register_module("norm2", norm2_.ptr());
+        norm2_(register_module("norm2", norm_layer(norm, outputs))) {
     const at::NoGradGuard no_grad;
-    norm2_.ptr()->named_parameters()["weight"].zero_();
+    norm2_->weight.zero_();
     if (stride == 1 && inputs == outputs) return;
     shortcut_ = register_module("shortcut", plain_convolution(keys.next(), inputs, outputs, 1, stride));
-    shortcut_norm_ = norm_layer(norm, outputs);
-    register_module("shortcut_norm", shortcut_norm_.ptr());
+    shortcut_norm_ = register_module("shortcut_norm", norm_layer(norm, outputs));
   }
 
   torch::Tensor forward(const torch::Tensor& x) {
-    const auto h = at::relu(normalised(norm1_, conv1_(x)));
-    const auto past = shortcut_ ? normalised(shortcut_norm_, shortcut_(x)) : x;
-    return at::relu(normalised(norm2_, conv2_(h)) + past);
+    const auto h = at::relu(norm1_(conv1_(x)));
+    const auto past = shortcut_ ? shortcut_norm_(shortcut_(x)) : x;
+    return at::relu(norm2_(conv2_(h)) + past);
   }
 
  private:
   torch::nn::Conv2d conv1_;
-  torch::nn::AnyModule norm1_;
+  nn::SyncBatchNorm norm1_;
   torch::nn::Conv2d conv2_;
-  torch::nn::AnyModule norm2_;
+  nn::SyncBatchNorm norm2_;
   torch::nn::Conv2d shortcut_{nullptr};  // where the shape changes
-  torch::nn::AnyModule shortcut_norm_;
+  nn::SyncBatchNorm shortcut_norm_{nullptr};
 };
 
 class ResNet : public Network {
@@ -53,8 +47,7 @@ class ResNet : public Network {
   ResNet(ImageShape image, std::int64_t classes, Norm norm, KeyChain keys)
       : image_(image),
         conv_(register_module("conv", plain_convolution(keys.next(), image.channels, kChannels.front(), 3, 1))),
-        norm_(norm_layer(norm, kChannels.front())) {
-    register_module("norm", norm_.ptr());
+        norm_(register_module("norm", norm_layer(norm, kChannels.front()))) {
     torch::nn::ModuleList stages;
     std::int64_t inputs = kChannels.front();
     for (const std::int64_t outputs : kChannels) {
@@ -73,7 +66,7 @@ class ResNet : public Network {
 
   torch::Tensor forward(const torch::Tensor& x) override {
     auto h = x.reshape({x.size(0), image_.channels, image_.height, image_.width});
-    h = at::relu(normalised(norm_, conv_(h)));
+    h = at::relu(norm_(conv_(h)));
     for (const auto& block : blocks_) h = block->forward(h);
     return output_(h.mean({2, 3}));
   }
@@ -81,7 +74,7 @@ class ResNet : public Network {
  private:
   ImageShape image_;
   torch::nn::Conv2d conv_;
-  torch::nn::AnyModule norm_;
+  nn::SyncBatchNorm norm_;
   std::vector<std::shared_ptr<BasicBlock>> blocks_;
   torch::nn::Linear output_{nullptr};
 };

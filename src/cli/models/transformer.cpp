@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "brigade/random/distributions.h"
+#include "brigade/train/dropout.h"
 #include "layers.h"
 
 namespace brigade::cli {
@@ -27,18 +28,19 @@ torch::nn::Linear adding_linear(random::Key key, std::int64_t inputs) {
 
 class Block : public torch::nn::Module {
  public:
-  explicit Block(KeyChain& keys)
+  Block(double dropout, KeyChain& keys)
       : norm1_(register_module("norm1", layer_norm())),
         qkv_(register_module("qkv", linear_of_deviation(keys.next(), kWidth, 3 * kWidth, kDeviation))),
         attended_(register_module("attended", adding_linear(keys.next(), kWidth))),
         norm2_(register_module("norm2", layer_norm())),
         up_(register_module("up", linear_of_deviation(keys.next(), kWidth, 4 * kWidth, kDeviation))),
-        down_(register_module("down", adding_linear(keys.next(), 4 * kWidth))) {}
+        down_(register_module("down", adding_linear(keys.next(), 4 * kWidth))),
+        drop_(register_module("drop", nn::Dropout(dropout))) {}
 
   // The stream stays in full precision; where the products are in half, the sums promote.
   torch::Tensor forward(const torch::Tensor& stream, const torch::Tensor& mask) {
-    const auto h = stream + attended_(attention(norm1_(stream), mask));
-    return h + down_(at::gelu(up_(norm2_(h))));
+    const auto h = stream + drop_(attended_(attention(norm1_(stream), mask)));
+    return h + drop_(down_(at::gelu(up_(norm2_(h)))));
   }
 
  private:
@@ -54,18 +56,20 @@ class Block : public torch::nn::Module {
   torch::nn::Linear qkv_, attended_;
   torch::nn::LayerNorm norm2_;
   torch::nn::Linear up_, down_;
+  nn::Dropout drop_;
 };
 
 class Transformer : public Network {
  public:
-  Transformer(std::int64_t longest, std::int64_t vocabulary, KeyChain keys)
+  Transformer(std::int64_t longest, std::int64_t vocabulary, double dropout, KeyChain keys)
       : embed_(register_module("embed", torch::nn::Embedding(vocabulary, kWidth))),
-        position_(register_parameter("position", random::normal(keys.next(), {longest, kWidth}) * kDeviation)) {
+        position_(register_parameter("position", random::normal(keys.next(), {longest, kWidth}) * kDeviation)),
+        drop_(register_module("drop", nn::Dropout(dropout))) {
     const at::NoGradGuard no_grad;
     embed_->weight.copy_(random::normal(keys.next(), {vocabulary, kWidth}) * kDeviation);
     torch::nn::ModuleList list;
     for (std::int64_t layer = 0; layer < kLayers; ++layer) {
-      blocks_.push_back(std::make_shared<Block>(keys));
+      blocks_.push_back(std::make_shared<Block>(dropout, keys));
       list->push_back(blocks_.back());
     }
     register_module("blocks", list);
@@ -79,7 +83,7 @@ class Transformer : public Network {
   torch::Tensor forward(const torch::Tensor& bytes) override {
     const std::int64_t length = bytes.size(1);
     const auto mask = mask_.slice(0, 0, length).slice(1, 0, length);
-    auto stream = embed_(bytes.to(at::kLong)) + position_.slice(0, 0, length);
+    auto stream = drop_(embed_(bytes.to(at::kLong)) + position_.slice(0, 0, length));
     for (const auto& block : blocks_) stream = block->forward(stream, mask);
     return head_(norm_(stream));
   }
@@ -87,6 +91,7 @@ class Transformer : public Network {
  private:
   torch::nn::Embedding embed_;
   torch::Tensor position_;
+  nn::Dropout drop_;
   std::vector<std::shared_ptr<Block>> blocks_;
   torch::nn::LayerNorm norm_{nullptr};
   torch::nn::Linear head_{nullptr};
@@ -96,7 +101,7 @@ class Transformer : public Network {
 }  // namespace
 
 std::shared_ptr<Network> make_transformer(const DataShape& shape, const NetworkOptions& options) {
-  return std::make_shared<Transformer>(shape.row.at(0), shape.classes, KeyChain(options.key));
+  return std::make_shared<Transformer>(shape.row.at(0), shape.classes, options.dropout, KeyChain(options.key));
 }
 
 }  // namespace brigade::cli

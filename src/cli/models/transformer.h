@@ -1,4 +1,5 @@
-// A causal language model over bytes: width 128, 4 layers of 4 heads with the normalisation in front, GELU, learned positions.
+// A causal language model over bytes: width 128, 4 layers of 4 heads with the normalisation in front, GELU, learned positions;
+// dropout in front of the first layer and on all that is added to the stream.
 //
 // A. Vaswani et al., "Attention is all you need", NeurIPS 2017; first values as in A. Radford et al., "Language models are
 // unsupervised multitask learners", 2019.
