@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs/batch_size.svg"
 
 DEVICES = (1, 2, 4, 8)
 SEEDS = (0, 1, 2)
-COMMON = ["--model", "mlp", "--epochs", "2", "--per-device-batch", "128", "--base-batch", "128", "--lr", "0.05"]
+COMMON = ["--model", "mlp", "--epochs", "2", "--per-device-batch", "64", "--lr", "0.02"]
 RULES = {
     "fixed rate": ["--scale-lr", "none", "--warmup", "0"],
     "linear": ["--scale-lr", "linear", "--warmup", "0"],
