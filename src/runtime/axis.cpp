@@ -16,6 +16,7 @@
 #include "brigade/runtime/body.h"
 #include "caller_state.h"
 #include "failure.h"
+#include "presence.h"
 #include "runtime.h"
 
 namespace brigade {
@@ -73,6 +74,10 @@ struct SubgroupView {
   std::span<const int> ranks;
 };
 
+std::string launch_text(const std::string& name, std::source_location site) {
+  return fmt::format("the pmap over {} at {}", axis_text(name), to_string(site));
+}
+
 // Finds a Subgroup by its view, without making one.
 struct IsBefore {
   using is_transparent = void;
@@ -87,11 +92,12 @@ struct IsBefore {
 // What the devices of one axis share while they run, one launch at a time.
 class Axis::Seats {
  public:
-  Seats(const std::string& name, std::size_t count)
-      : spin(spin_for(count)),
-        group(static_cast<int>(count),
+  Seats(const std::string& name, const std::vector<Device>& devices, std::source_location site)
+      : spin(spin_for(devices.size())),
+        group(static_cast<int>(devices.size()),
               {.time_without_progress = environment().deadline, .spin = spin.count() > 0, .name = axis_text(name)}),
-        seats(count) {}
+        seats(devices.size()),
+        presence(launch_text(name, site), devices) {}
 
   // The devices that collectives over some of the axes run over.
   struct Part {
@@ -112,6 +118,7 @@ class Axis::Seats {
   comm::ThreadGroup group;
   std::vector<Seat> seats;
   Failures failures;
+  Presence presence;
 };
 
 Axis::Axis(std::string name, std::vector<MeshAxis> axes, std::vector<Device> devices, std::source_location site)
@@ -119,7 +126,7 @@ Axis::Axis(std::string name, std::vector<MeshAxis> axes, std::vector<Device> dev
       axes_(std::move(axes)),
       devices_(std::move(devices)),
       site_(site),
-      seats_(std::make_unique<Seats>(name_, devices_.size())) {}
+      seats_(std::make_unique<Seats>(name_, devices_, site_)) {}
 
 Axis::~Axis() = default;
 
@@ -173,9 +180,9 @@ void Axis::run(c10::function_ref<void(int position)> body) {
         {.axis = name_, .device = current_position, .site = site_});
   }
   Runtime& runtime = Runtime::instance();
-  const Runtime::Lease lease(runtime, devices_,
-                             [&] { return fmt::format("the pmap over {} at {}", axis_text(name_), to_string(site_)); });
+  const Runtime::Lease lease(runtime, devices_, [&] { return launch_text(name_, site_); });
   seats_->group.reset();
+  seats_->presence.begin();
   seats_->failures.prepare(devices_.size());
 
   const CallerState state;
@@ -217,6 +224,7 @@ void Axis::run(c10::function_ref<void(int position)> body) {
   for (const Task& task : tasks) {
     if (Worker* w = worker(task)) w->wait(spin);
   }
+  seats_->presence.end();
   seats_->failures.rethrow(*this, site_);
 }
 
@@ -227,10 +235,13 @@ void Axis::run_at(int position, c10::function_ref<void(int position)> body) noex
     body(position);
     seats_->group.leave(position);
   } catch (...) {
+    const std::string text = describe_current_exception();
     seats_->failures.add(position, std::current_exception());
-    seats_->group.abort(position, describe_current_exception());
+    seats_->presence.fail(position, text);
+    seats_->group.abort(position, text);
     seats_->group.give_up(position);
   }
+  seats_->presence.leave(position);
   seats_->seat(position).busy += Deadline::Clock::now() - start;
 }
 
