@@ -1,7 +1,9 @@
 #include "guard/asynchronous_store.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
+#include <csignal>
 #include <exception>
 #include <utility>
 
@@ -9,6 +11,18 @@
 #include "brigade/base/log.h"
 
 namespace brigade::guard {
+namespace {
+
+// A file larger than the process may write is an error of that call then, and not the end of the process. For threads of our own
+// only: whoever unblocks a signal gets it.
+void block_file_size_signal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+}  // namespace
 
 AsynchronousStore::AsynchronousStore(SystemCalls& calls, CheckpointerOptions options)
     : on_failure_(options.on_failure), store_(calls, std::move(options)) {}
@@ -24,7 +38,10 @@ AsynchronousStore::~AsynchronousStore() {
 void AsynchronousStore::write(Content content) {
   finish();
   step_ = content.step;
-  under_way_ = std::async(std::launch::async, [this, taken = std::move(content)] { store_.write(taken); });
+  under_way_ = std::async(std::launch::async, [this, taken = std::move(content)] {
+    block_file_size_signal();
+    store_.write(taken);
+  });
 }
 
 void AsynchronousStore::finish() {

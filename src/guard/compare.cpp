@@ -21,6 +21,9 @@ namespace {
 using Kind = Difference::Kind;
 using json = nlohmann::json;
 
+// Part of the state: who wrote the checkpoint, and on what. Equal runs may differ in it.
+constexpr const char* kWriter = "written_by";
+
 comm::DType dtype_of(const std::string& name, at::ScalarType type) {
   switch (type) {
     case at::kBool:
@@ -114,6 +117,16 @@ void walk(const std::string& part, const Map& first, const Map& second, std::vec
   }
 }
 
+void compare_texts(const std::string& part, const std::map<std::string, std::string>& first,
+                   const std::map<std::string, std::string>& second, std::vector<Difference>& differences) {
+  walk(
+      part, first, second, differences, [](const std::string& text) { return text; },
+      [](const std::string&, const std::string& one, const std::string& other) -> std::optional<Difference> {
+        if (one == other) return std::nullopt;
+        return Difference{.kind = Kind::kValues, .first = one, .second = other};
+      });
+}
+
 }  // namespace
 
 Comparison compare(const data::TensorMap& first, const data::TensorMap& second, const std::string& part) {
@@ -136,14 +149,12 @@ Comparison compare(const Checkpoint& first, const Checkpoint& second) {
   const auto with_step = [](const Checkpoint& one) {
     json state = one.state;
     state["step"] = one.step;
+    state.erase(kWriter);
     return leaves_of(state);
   };
-  walk(
-      "state", with_step(first), with_step(second), result.differences, [](const std::string& text) { return text; },
-      [](const std::string&, const std::string& one, const std::string& other) -> std::optional<Difference> {
-        if (one == other) return std::nullopt;
-        return Difference{.kind = Kind::kValues, .first = one, .second = other};
-      });
+  compare_texts("state", with_step(first), with_step(second), result.differences);
+  const auto writer_of = [](const Checkpoint& one) { return leaves_of(one.state.value(kWriter, json::object())); };
+  compare_texts(kWriter, writer_of(first), writer_of(second), result.notes);
   return result;
 }
 

@@ -89,7 +89,12 @@ void Folder::exchange(const std::string& fresh, const std::string& old, const st
   if (calls_->exchange(number(), fresh.c_str(), old.c_str()) == 0) return;
   if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) fail(old, "cannot be replaced", errno);
   rename(old, aside);
-  rename(fresh, old);
+  try {
+    rename(fresh, old);
+  } catch (const DataError&) {
+    (void)calls_->rename(number(), aside.c_str(), old.c_str());
+    throw;
+  }
   rename(aside, fresh);
 }
 

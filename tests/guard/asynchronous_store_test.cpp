@@ -2,6 +2,7 @@
 #include "guard/asynchronous_store.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cerrno>
@@ -111,6 +112,29 @@ TEST(AsynchronousStore, AFailureComesOutOfTheNextCallOnce) {
   store.finish();
   EXPECT_EQ(newest_in(folder.path()), example(5));
   EXPECT_EQ(store.failures(), 2);
+}
+
+// The system sends a signal that would end the process.
+TEST(AsynchronousStore, AFileAboveTheLimitOfTheProcessIsAnErrorLikeOthers) {
+  const TemporaryFolder folder;
+  AsynchronousStore store(system_calls(), {.folder = folder.path()});
+  store.write(content_of(example(1)));
+  store.finish();
+  rlimit limit = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small = {.rlim_cur = 10, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string problem;
+  try {
+    store.write(content_of(example(2)));
+    store.finish();
+  } catch (const DataError& error) {
+    problem = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THAT(problem, AllOf(HasSubstr("the checkpoint of step 2 was not written"), HasSubstr("File too large")));
+  EXPECT_EQ(newest_in(folder.path()), example(1));
+  EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre(".lock", "step-00000001"));
 }
 
 TEST(AsynchronousStore, ARunThatGoesOnIsToldInTheLog) {

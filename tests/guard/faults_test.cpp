@@ -173,6 +173,39 @@ TEST(Faults, ACheckpointIsReplacedWhereNamesCannotBeExchanged) {
   EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre(".lock", "step-00000001", "step-00000002"));
 }
 
+// One of the renames that stand for an exchange fails, where there is only that one checkpoint.
+class FailingRename final : public SystemCalls {
+ public:
+  explicit FailingRename(int number) : number_(number) {}
+  int exchange(int, const char*, const char*) override {
+    errno = ENOSYS;
+    return -1;
+  }
+  int rename(int folder, const char* from, const char* to) override {
+    errno = EIO;
+    return ++calls_ == number_ ? -1 : SystemCalls::rename(folder, from, to);
+  }
+
+ private:
+  const int number_;
+  int calls_ = 0;
+};
+
+TEST(Faults, OfARenameThatStandsForAnExchangeLoseNothing) {
+  for (const int number : {1, 2, 3}) {
+    const TemporaryFolder folder;
+    write(folder.path(), {2});
+    FailingRename calls(number);
+    {
+      Store store(calls, {.folder = folder.path()});
+      EXPECT_THROW(store.write(content_of(example(2, 1))), DataError);
+    }
+    EXPECT_EQ(newest_in(folder.path()), number < 3 ? example(2) : example(2, 1)) << number;
+    write(folder.path(), {3});
+    EXPECT_EQ(names_in(folder.path()).size(), 3u) << "the lock and two checkpoints";
+  }
+}
+
 // Signals interrupt calls, and writes may take less than they were given.
 class Halting final : public SystemCalls {
  public:

@@ -37,6 +37,7 @@ struct Difference {
 
 struct Comparison {
   std::vector<Difference> differences = {};  // by part and name
+  std::vector<Difference> notes = {};        // in who wrote them, and on what, which is no difference of the runs
   std::int64_t tensors = 0;                  // that were compared
 
   bool equal() const noexcept { return differences.empty(); }
