@@ -5,6 +5,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/optim/block_sums.h"
+#include "snapshot.h"
 
 namespace brigade::training {
 namespace {
@@ -119,6 +120,22 @@ std::optional<CompressionReport> GradientCompression::report() const {
   report.relative_error =
       comm::Distortion{.squared_norm = optim::tree_sum(norms), .squared_error = optim::tree_sum(errors)}.relative();
   return report;
+}
+
+std::vector<NamedTensor> GradientCompression::state() {
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < passages_.size(); ++i) {
+    const std::size_t parameter = i % shapes_.size();
+    const std::size_t count = codec_.state_size(shapes_[parameter]);
+    if (count == 0) continue;
+    auto& [numbers, unit] = passages_[i].carried;
+    numbers.resize(count);
+    const std::string name = fmt::format("{}.{}", i / shapes_.size(), layout_.segments()[parameter].name);
+    named.push_back({"residual." + name,
+                     at::from_blob(numbers.data(), {static_cast<std::int64_t>(count)}, at::TensorOptions(at::kFloat))});
+    named.push_back({"residual_unit." + name, tensor_on(unit)});
+  }
+  return named;
 }
 
 std::string GradientCompression::describe() const {

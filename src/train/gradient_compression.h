@@ -19,6 +19,7 @@
 #include "brigade/comm/compress/distortion.h"
 #include "brigade/random/key.h"
 #include "brigade/train/compression.h"
+#include "brigade/train/replica.h"
 #include "layout.h"
 
 namespace brigade::training {
@@ -45,14 +46,16 @@ class GradientCompression {
 
   std::string describe() const;
 
-  // What is carried on, for checkpoints; to be read and written between steps. Without numbers before the first passage.
-  struct Carried {
-    std::vector<float> state = {};  // Codec::state_size() numbers
-    double unit = 1;                // that its residual is in
-  };
-  Carried& carried(std::int64_t leaf, std::size_t parameter) noexcept { return at(leaf, parameter).carried; }
+  // What is carried on, as tensors on its memory, for checkpoints; to be read and written between steps. Of each leaf, so a run
+  // continues on any number of devices: "residual.<leaf>.<parameter>", with the codec's own numbers behind it, and its unit.
+  std::vector<NamedTensor> state();
 
  private:
+  struct Carried {
+    std::vector<float> state = {};  // Codec::state_size() numbers; none before the first passage, which stand for zeros
+    double unit = 1;                // that its residual is in
+  };
+
   // Of one parameter's gradient in one leaf.
   struct Passage {
     Carried carried = {};

@@ -1,14 +1,28 @@
 #include "brigade/train/replica.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
 #include <torch/nn/module.h>
 
 #include <unordered_set>
 
+#include "brigade/base/error.h"
 #include "brigade/runtime/axis.h"
 #include "brigade/train/data_parallel.h"
 
 namespace brigade::training {
+
+std::shared_ptr<torch::nn::Module> detail::clone_of(const torch::nn::Module& module, std::source_location site) {
+  try {
+    return module.clone();
+  } catch (const c10::Error&) {
+    throw InvalidArgument(
+        fmt::format("DataParallel: a {} cannot be cloned for the other devices: derive it from "
+                    "torch::nn::Cloneable<...>, or give a factory that makes one, such as [] {{ return Net(); }}",
+                    module.name()),
+        {.site = site});
+  }
+}
 
 Replica replica_of(std::shared_ptr<torch::nn::Module> module) {
   Replica replica;

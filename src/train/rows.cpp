@@ -2,9 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "brigade/base/error.h"
 
 namespace brigade::training::detail {
+namespace {
+
+thread_local std::chrono::nanoseconds data_time{0};
+
+}  // namespace
+
+DataTimed::~DataTimed() { data_time += std::chrono::steady_clock::now() - start_; }
+
+std::chrono::nanoseconds take_data_time() noexcept { return std::exchange(data_time, std::chrono::nanoseconds(0)); }
 
 void throw_rows_differ(const std::string& path, std::int64_t rows, std::int64_t expected) {
   if (rows < 0) {

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "brigade/base/error.h"
 #include "brigade/base/log.h"
+#include "brigade/runtime/arithmetic.h"
 
 namespace brigade::training {
 namespace {
@@ -81,6 +81,11 @@ json description_of(const DataParallelOptions& options, const StepShape& shape, 
                       {"groups", description_of(options.groups, model)}};
   if (scale.interval > 0)
     description["loss_scale"] = {{"growth", scale.growth}, {"backoff", scale.backoff}, {"interval", scale.interval}};
+  if (options.compress.codec) {
+    description["compress"] = {{"codec", options.compress.codec.describe()},
+                               {"error_feedback", static_cast<int>(options.compress.error_feedback)},
+                               {"start_step", options.compress.start_step}};
+  }
   return description;
 }
 
@@ -101,6 +106,23 @@ std::vector<std::string> differences_of(const json& saved, const json& own) {
                                       json(path.substr(1)).dump(-1, ' ', true), text(one, path), text(other, path)));
   }
   return differences;
+}
+
+json own_arithmetic() {
+  json all = json::object();
+  for (const auto& [name, value] : arithmetic()) all[name] = value;
+  return all;
+}
+
+// A run continues anywhere, but its bits are those of one machine.
+void warn_of_other_arithmetic(const guard::Checkpoint& checkpoint) {
+  const json saved = checkpoint.state.value("/written_by/arithmetic"_json_pointer, json::object());
+  const auto differences = differences_of(saved, own_arithmetic());
+  if (saved.empty() || differences.empty()) return;
+  log::warn(
+      fmt::format("the checkpoint of step {} was written with another arithmetic, so the run goes on, but not to the "
+                  "bits that it would have had there:{}",
+                  checkpoint.step, listed(differences)));
 }
 
 data::TensorMap copies_of(const std::vector<NamedTensor>& tensors) {
@@ -141,9 +163,9 @@ guard::Checkpoint snapshot_of(const Memory& memory, std::int64_t step, const Dat
   return {.step = step,
           .model = copies_of(memory.model),
           .optimizer = copies_of(memory.optimizer),
-          .state = {
-              {"training", description_of(options, shape, memory.model)},
-              {"written_by", {{"brigade", BRIGADE_VERSION}, {"libtorch", TORCH_VERSION}, {"devices", shape.devices}}}}};
+          .state = {{"training", description_of(options, shape, memory.model)},
+                    {"written_by",
+                     {{"brigade", BRIGADE_VERSION}, {"devices", shape.devices}, {"arithmetic", own_arithmetic()}}}}};
 }
 
 void require_restorable(const guard::Checkpoint& checkpoint, const Memory& memory, const DataParallelOptions& options,
@@ -159,7 +181,7 @@ void require_restorable(const guard::Checkpoint& checkpoint, const Memory& memor
   const auto saved = checkpoint.state.find("training");
   differences = differences_of(saved == checkpoint.state.end() ? json::object() : *saved,
                                description_of(options, shape, memory.model));
-  if (differences.empty()) return;
+  if (differences.empty()) return warn_of_other_arithmetic(checkpoint);
   const std::string text =
       fmt::format("the checkpoint of step {} was trained with other options:{}", checkpoint.step, listed(differences));
   if (other_options == OtherOptions::kWarn) return log::warn(text + "\nThe run goes on with those it has now.");

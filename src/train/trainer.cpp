@@ -15,6 +15,7 @@
 #include "brigade/runtime/axis.h"
 #include "brigade/runtime/body.h"
 #include "brigade/train/leaf.h"
+#include "brigade/train/rows.h"
 #include "buckets.h"
 #include "buffer_copies.h"
 #include "evaluation.h"
@@ -204,12 +205,16 @@ void Trainer::State::run_leaf(int position, std::int64_t leaf, const LeafPlan& p
   const at::AutoGradMode with_gradients(true);
   Loss loss;
   double count = 0;
+  detail::take_data_time();  // of what this thread did before
   {
     const Timed timed(own.times.forward);
     const PrecisionScope precision(options_.precision);
     loss = forward(position, leaf, rows);
     count = ledger_.write(leaf, rows.size(), loss).count;
   }
+  const std::chrono::nanoseconds data = detail::take_data_time();
+  own.times.data += data;
+  own.times.forward -= data;
   const Timed timed(own.times.backward);
   if (count > 0) backward(loss, count);
   own.exchange->end_leaf(leaf);
@@ -355,6 +360,9 @@ Memory Trainer::State::memory() {
   const auto add = [&](const char* name, auto& number) { memory.optimizer.push_back({name, tensor_on(number)}); };
   loss_scaler_.visit(add);
   noise_scale_.visit(add);
+  if (compression_) {
+    for (NamedTensor& one : compression_->state()) memory.optimizer.push_back(std::move(one));
+  }
   return memory;
 }
 

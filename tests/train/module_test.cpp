@@ -56,6 +56,33 @@ TEST(AModule, ByAFactoryStartsEqualAndDrawsNoMoreThanOnce) {
   for (std::size_t i = 0; i < 3; ++i) expect_same_bits(parameters_of(*trainer.replica(i)), parameters_of(*alone));
 }
 
+TEST(AModule, IsTheFirstReplicaAndClonedForTheOthers) {
+  torch::manual_seed(3);
+  Net net;
+  const auto start = parameters_of(*net);
+  const at::Tensor next = at::rand({4});
+  torch::manual_seed(3);
+  Net same;
+  DataParallel trainer(same, {.per_device_batch = 2, .devices = first_devices(3), .share_parameters = false});
+  EXPECT_TRUE(same_bits(at::rand({4}), next));
+  EXPECT_EQ(trainer.replica(0).get(), same.get());
+  for (std::size_t i = 0; i < 3; ++i) expect_same_bits(parameters_of(*trainer.replica(i)), start);
+  EXPECT_NE(trainer.replica(1).get(), same.get());
+  trainer.step(make_rows(6), net_loss);
+  for (std::size_t i = 1; i < 3; ++i)
+    expect_same_bits(parameters_of(*trainer.replica(i)), parameters_of(*trainer.replica(0)));
+}
+
+TEST(AModule, ThatCannotBeClonedIsRefusedWithTheAdvice) {
+  struct Plain : torch::nn::Module {
+    Plain() { weight = register_parameter("weight", at::zeros({2})); }
+    at::Tensor weight;
+  };
+  expect_error<InvalidArgument>(
+      [] { DataParallel(std::make_shared<Plain>(), {.per_device_batch = 1, .devices = first_devices(2)}); },
+      {"Plain cannot be cloned", "torch::nn::Cloneable", "factory"});
+}
+
 TEST(AModule, TrainsLikeLibtorchsOptimizer) {
   torch::manual_seed(4);
   Net alone;

@@ -96,6 +96,10 @@ INSTANTIATE_TEST_SUITE_P(
         Work{"adamw_amsgrad", {.optimizer = optim::adamw({.amsgrad = true})}},
         Work{"lamb_in_groups", {.optimizer = optim::lamb({}), .groups = {optim::exempt_biases_and_norms()}}},
         Work{"dynamic_loss_scaling", {.optimizer = optim::adam({}), .loss_scale = {.initial = 1024, .interval = 4}}},
+        Work{"one_bit_with_its_residual",
+             {.optimizer = optim::sgd({.momentum = 0.9}), .compress = {.codec = compress::onebit()}}},
+        Work{"powersgd_from_step_5",
+             {.optimizer = optim::adam({}), .compress = {.codec = compress::powersgd({.rank = 2}), .start_step = 5}}},
         Work{"copies_of_their_own", {.optimizer = optim::adam({}), .share_parameters = false}}),
     [](const auto& test) { return test.param.name; });
 

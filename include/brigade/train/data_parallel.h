@@ -82,6 +82,20 @@ auto models_by(Factory& factory, std::int64_t count) {
   return models;
 }
 
+// A copy by torch::nn::Cloneable. Throws InvalidArgument for a module that is none.
+std::shared_ptr<torch::nn::Module> clone_of(const torch::nn::Module& module, std::source_location site);
+
+// The model itself, and clones of it.
+template <ModuleHandle M>
+std::vector<M> clones_of(M model, std::int64_t count, std::source_location site) {
+  using Module = std::remove_reference_t<decltype(*model)>;
+  std::vector<M> models = {model};
+  const GeneratorKept kept;  // a clone draws first values, which are then overwritten
+  while (static_cast<std::int64_t>(models.size()) < count)
+    models.push_back(M(std::dynamic_pointer_cast<Module>(clone_of(*model, site))));
+  return models;
+}
+
 template <class Model>
 std::vector<Replica> replicas_of(std::vector<Model>& models) {
   std::vector<Replica> replicas;
@@ -100,11 +114,19 @@ class DataParallel {
  public:
   // One replica per device, by calling `factory` in this thread. They start with the values of the first. Throws
   // InvalidArgument for options that do not go together, and a model that cannot be trained; both name what it is.
-  template <std::invocable Factory>
+  template <training::ModelFactory Factory>
   explicit DataParallel(Factory factory, DataParallelOptions options = {},
                         std::source_location site = std::source_location::current()) requires
       std::same_as<std::invoke_result_t<Factory&>, Model>
       : models_(training::detail::models_by(factory, training::step_shape(options, site).devices)),
+        trainer_(training::detail::replicas_of(models_), std::move(options), site) {}
+
+  // Of one module, which is the first replica; the others are clones of it. Throws InvalidArgument when it cannot be cloned:
+  // torch::nn::Cloneable is what makes a module so.
+  explicit DataParallel(
+      Model model, DataParallelOptions options = {},
+      std::source_location site = std::source_location::current()) requires training::ModuleHandle<Model>
+      : models_(training::detail::clones_of(std::move(model), training::step_shape(options, site).devices, site)),
         trainer_(training::detail::replicas_of(models_), std::move(options), site) {}
 
   // Of a tree of parameters: each device has a copy, whose tensors require grad.
@@ -212,13 +234,11 @@ class DataParallel {
 };
 
 template <class T>
-requires(std::invocable<T&> && !training::ModuleHandle<T>)
-    DataParallel(T, DataParallelOptions = {}, std::source_location = {})
+requires(training::ModelFactory<T>) DataParallel(T, DataParallelOptions = {}, std::source_location = {})
 ->DataParallel<std::invoke_result_t<T&>>;
 
 template <class T>
-requires(!std::invocable<T&> || training::ModuleHandle<T>)
-    DataParallel(T, DataParallelOptions = {}, std::source_location = {})
+requires(!training::ModelFactory<T>) DataParallel(T, DataParallelOptions = {}, std::source_location = {})
 ->DataParallel<T>;
 
 }  // namespace brigade

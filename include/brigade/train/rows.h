@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <chrono>
 #include <cstdint>
 
 #include "brigade/data/loader.h"
@@ -16,6 +17,21 @@ namespace brigade::training::detail {
 
 // A tensor of its own: at the same alignment whatever the leaf's place in the batch is, as that shows in the bits of products.
 at::Tensor copy_rows(const at::Tensor& tensor, data::RowRange rows);
+
+// Adds what it takes from its construction to its end to the data time of the leaf that runs on this thread.
+class DataTimed {
+ public:
+  DataTimed() noexcept : start_(std::chrono::steady_clock::now()) {}
+  ~DataTimed();
+  DataTimed(const DataTimed&) = delete;
+  DataTimed& operator=(const DataTimed&) = delete;
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+};
+
+// The data time of this thread since the last call.
+std::chrono::nanoseconds take_data_time() noexcept;
 
 // Rows of the batch: those of the leading dimension of its tensors, which all have as many. Throws ShapeError.
 template <tree::Tree B>
@@ -37,6 +53,7 @@ std::int64_t rows_in(const B& batch) {
 
 template <tree::Tree B>
 B rows_of(const B& batch, std::int64_t /*leaf*/, data::RowRange rows) {
+  const DataTimed timed;
   return tree::map([&](const at::Tensor& tensor) { return tensor.defined() ? copy_rows(tensor, rows) : tensor; },
                    batch);
 }
