@@ -70,10 +70,13 @@ void print_json(const Side& first, const Side& second, const guard::Comparison& 
                         {"tensors", found.tensors},
                         {"differences", nlohmann::json::array()}};
   for (const guard::Difference& one : found.differences) all["differences"].push_back(to_json(one));
+  all["notes"] = nlohmann::json::array();
+  for (const guard::Difference& one : found.notes) all["notes"].push_back(to_json(one));
   fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void print_text(const Side& first, const Side& second, const guard::Comparison& found, std::size_t limit) {
+  for (const guard::Difference& one : found.notes) fmt::print("note: {}\n", guard::describe(one));
   const std::string compared = fmt::format("{} tensor{} compared", found.tensors, found.tensors == 1 ? "" : "s");
   if (found.equal()) {
     fmt::print("{} and {} are equal, bit for bit: {}\n", first.name, second.name, compared);

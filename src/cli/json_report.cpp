@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "brigade/runtime/arithmetic.h"
 #include "train_report.h"
 
 namespace brigade::cli {
@@ -20,6 +21,8 @@ class JsonReport : public TrainReport {
     const Plan& plan = opening.plan;
     is_text_ = plan.model->task == Task::kNextByte;
     if (quiet_) return;
+    Object machine;  // runs with the same can be compared bit for bit
+    for (const auto& [name, value] : arithmetic()) machine[name] = value;
     print({{"event", "begin"},
            {"model", plan.model->name},
            {"parameters", opening.parameters},
@@ -40,7 +43,12 @@ class JsonReport : public TrainReport {
            {"momentum", plan.momentum},
            {"precision", opening.options.arithmetic.precision},
            {"seed", opening.options.seed},
+           {"arithmetic", machine},
            {"learning_rate", plan.learning_rate.describe()}});
+  }
+
+  void resume(std::int64_t steps) override {
+    if (!quiet_) print({{"event", "resume"}, {"steps", steps}});
   }
 
   void step(const StepResult& step) override {
@@ -59,6 +67,14 @@ class JsonReport : public TrainReport {
                     {"skipped", report.skipped},
                     {"samples_per_second", step.seconds > 0 ? static_cast<double>(rows_) / step.seconds : 0.0}};
     if (report.noise_scale) event["noise_scale"] = *report.noise_scale;
+    if (!report.healed.empty()) event["healed"] = report.healed;
+    if (report.compression) {
+      event["compression"] = {{"wire_bytes", report.compression->wire_bytes},
+                              {"uncompressed_bytes", report.compression->uncompressed_bytes},
+                              {"relative_error", report.compression->relative_error}};
+    }
+    // As text, since numbers of JSON are doubles to most readers.
+    if (report.digest) event["digest"] = fmt::format("{:016x}", *report.digest);
     print(event);
   }
 
@@ -73,6 +89,8 @@ class JsonReport : public TrainReport {
     Object event = {{"event", "end"}};
     add(event, run.test);
     event["steps"] = run.steps;
+    event["resumed_steps"] = run.resumed;
+    if (!run.checkpoint.empty()) event["checkpoint"] = run.checkpoint;
     event["skipped_steps"] = run.skipped;
     event["seconds"] = run.seconds;
     event["samples_per_second"] = run.samples_per_second();

@@ -4,12 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
+#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "brigade/base/error.h"
+#include "brigade/runtime/watchdog.h"
 #include "commands.h"
 #include "help_format.h"
 #include "version.h"
@@ -23,7 +27,23 @@ Exit code_of(const Error& error) {
   if (dynamic_cast<const NonFiniteError*>(&error) != nullptr) return Exit::kNonFinite;
   if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return Exit::kUsage;
   if (dynamic_cast<const EnvironmentError*>(&error) != nullptr) return Exit::kUsage;
+  if (dynamic_cast<const DriftError*>(&error) != nullptr) return Exit::kDrift;
+  if (dynamic_cast<const DeadlineExceeded*>(&error) != nullptr) return Exit::kHang;
   return Exit::kFailure;
+}
+
+// libtorch has no type of its own for it, and says how much was asked for.
+Exit code_of(const std::exception& error) {
+  const bool allocator = std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos;
+  return allocator || dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? Exit::kOutOfMemory : Exit::kFailure;
+}
+
+// A thread that does not come back cannot be stopped, and a scheduler waits for the process.
+void end_at_hangs() {
+  brigade::set_hang_action([](const std::string& table) {
+    std::fprintf(stderr, "brigade: %s\n", table.c_str());
+    std::_Exit(static_cast<int>(Exit::kHang));
+  });
 }
 
 // For an option or a command that does not exist, the one that may have been meant.
@@ -69,6 +89,7 @@ Exit run(int argc, char** argv) {
                  suggestion(program, argc, argv).c_str());
     return Exit::kUsage;
   }
+  end_at_hangs();
   return commands.at(program.get_subcommands().front()->get_name())();
 }
 
@@ -85,6 +106,7 @@ int main(int argc, char** argv) {
     code = brigade::cli::code_of(error);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "brigade: %s\n", error.what());
+    code = brigade::cli::code_of(error);
   }
   return static_cast<int>(code);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "codec_names.h"
 #include "models/models.h"
 #include "optimizer.h"
 #include "rate.h"
@@ -33,7 +34,9 @@ void add_model_and_data_options(CLI::App& command, TrainOptions& options) {
           "resnet18 normalises over all rows of a step, where it takes those of a device at once or of a logical shard "
           "otherwise; the activations of all shards of a device are held together then")
       ->group(group);
-  command.add_option("--dropout", options.dropout, "share of the transformer's sums that is dropped (default: 0)")
+  command
+      .add_option("--dropout", options.dropout,
+                  "share of the cnn's hidden layer, or of the transformer's sums, that is dropped (default: 0)")
       ->check(CLI::Range(0.0, 0.99))
       ->group(group);
   command
@@ -187,6 +190,55 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_flag("--no-share-parameters", options.own_parameters,
                 "a copy of the parameters for each device, where one serves all otherwise")
+      ->group(group);
+}
+
+void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
+  const std::string group = "Checkpoints";
+  command
+      .add_option("--checkpoint-dir", options.folder,
+                  "folder for checkpoints of the run, whole at every moment; saved at the end and on Ctrl-C too")
+      ->group(group);
+  command.add_option("--save-every", options.save_every, "steps between checkpoints (default: each epoch)")
+      ->check(count())
+      ->group(group);
+  command
+      .add_option("--keep", options.keep,
+                  "newest checkpoints that are kept, besides the one of the best test accuracy (default: 2)")
+      ->check(count())
+      ->group(group);
+  command
+      .add_flag("--resume", options.resume,
+                "go on from the newest checkpoint of --checkpoint-dir, bit for bit, or begin when there is none")
+      ->group(group);
+}
+
+void add_safety_options(CLI::App& command, SafetyOptions& options) {
+  const std::string group = "Audit";
+  command
+      .add_option(
+          "--audit", options.audit,
+          "steps between audits of all parameters and optimizer state for memory that changed by itself; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--on-drift", options.on_drift,
+                  "what follows when some did: stop, warn, or heal, which puts it back where that can be known")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_compression_options(CLI::App& command, CompressionOptions& options) {
+  const std::string group = "Compression";
+  command
+      .add_option("--compress", options.codec,
+                  "codec that gradients pass through before they are summed, for experiments: " + codec_list())
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--compress-start", options.start, "first step that is compressed")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
       ->group(group);
 }
 

@@ -10,6 +10,7 @@
 #include "brigade/base/error.h"
 #include "brigade/runtime/device.h"
 #include "choice.h"
+#include "codec_names.h"
 #include "optimizer.h"
 #include "rate.h"
 
@@ -83,13 +84,20 @@ void set_devices(training::DataParallelOptions& trainer, const DeviceOptions& op
   trainer.first_bucket_bytes = std::min(trainer.first_bucket_bytes, trainer.bucket_bytes);
 }
 
+void set_safety(training::DataParallelOptions& trainer, const SafetyOptions& options) {
+  trainer.audit = {.every = options.audit,
+                   .on_drift = static_cast<training::OnDrift>(
+                       chosen("--on-drift rule", options.on_drift, {"stop", "warn", "heal"}))};
+}
+
 NetworkOptions network_options(const TrainOptions& options, const Model& model) {
   if (options.sync_bn && !model.normalises) {
     throw InvalidArgument(
         fmt::format("--sync-bn has no meaning for --model {}, which does not normalise over rows", model.name));
   }
   if (options.dropout && !model.drops) {
-    throw InvalidArgument(fmt::format("--dropout has no meaning for --model {}: transformer takes it", model.name));
+    throw InvalidArgument(
+        fmt::format("--dropout has no meaning for --model {}: cnn and transformer take it", model.name));
   }
   return {.key = random::fold_in(random::key(options.seed), kInitStream),
           .norm = options.sync_bn ? Norm::kStep : Norm::kLeaf,
@@ -117,6 +125,8 @@ Plan make_plan(const TrainOptions& options, const DataSource& data) {
   set_batch(trainer, options.batch, model);
   set_arithmetic(trainer, options.arithmetic);
   set_devices(trainer, options.devices);
+  set_safety(trainer, options.safety);
+  trainer.compress = {.codec = codec_named(options.compression.codec), .start_step = options.compression.start};
   const training::StepShape step = training::step_shape(trainer, std::source_location::current());
 
   const std::int64_t steps_per_epoch = (data.splits.train.rows() + step.global_batch() - 1) / step.global_batch();

@@ -34,6 +34,11 @@ std::string batch_text(const Plan& plan) {
   return fmt::format("{} rows on each device{}, {} a step", step.rows_per_leaf, times, grouped(plan.global_batch()));
 }
 
+std::string audit_text(const training::Audit& audit) {
+  if (audit.every == 0) return "off";
+  return audit.every == 1 ? "of all memory at every step" : fmt::format("of all memory at every {} steps", audit.every);
+}
+
 class TextReport : public TrainReport {
  public:
   explicit TextReport(bool quiet) : quiet_(quiet) {}
@@ -56,8 +61,15 @@ class TextReport : public TrainReport {
     if (opening.options.arithmetic.precision != "float32") {
       fmt::print("  precision      {} in forward and backward\n", opening.options.arithmetic.precision);
     }
+    if (plan.trainer.compress.codec) fmt::print("  compression    {}\n", plan.trainer.compress.codec.describe());
+    fmt::print("  audit          {}\n", audit_text(plan.trainer.audit));
     fmt::print("  all-reduced    {} bytes a step\n\n", grouped(opening.parameter_bytes));
     std::fflush(stdout);
+  }
+
+  void resume(std::int64_t steps) override {
+    resumed_ = steps;
+    if (!quiet_) fmt::print("Going on after step {} of {}.\n", grouped(steps), grouped(plan_->steps));
   }
 
   void step(const StepResult& step) override {
@@ -88,8 +100,11 @@ class TextReport : public TrainReport {
                grouped(run.test.correct), grouped(run.test.answers));
     fmt::print("  test loss      {:.4f}\n", run.test.loss);
     fmt::print("  throughput     {} samples/s ({} in {:.1f} s)\n",
-               grouped(static_cast<std::int64_t>(run.samples_per_second())), counted(run.steps, "step"), run.seconds);
+               grouped(static_cast<std::int64_t>(run.samples_per_second())), counted(run.steps - run.resumed, "step"),
+               run.seconds);
     fmt::print("  efficiency     {:.0f} % of the devices' time was computing\n\n", 100 * run.efficiency());
+    if (!run.checkpoint.empty())
+      fmt::print("  checkpoint     of step {} in {}\n\n", grouped(run.steps), run.checkpoint);
     print_phases(run);
     print_devices(run);
   }
@@ -98,7 +113,7 @@ class TextReport : public TrainReport {
   // What a narrow terminal can do without comes last.
   std::vector<std::string> parts(const StepResult& step, std::int64_t done) const {
     const training::StepReport& report = step.report;
-    const double left = step.seconds / static_cast<double>(done) * static_cast<double>(plan_->steps - done);
+    const double left = step.seconds / static_cast<double>(done - resumed_) * static_cast<double>(plan_->steps - done);
     const double rate = step.seconds > 0 ? static_cast<double>(rows_) / step.seconds : 0;
     std::vector<std::string> all = {fmt::format("step {}/{}", done, plan_->steps),
                                     fmt::format("loss {:.4f}", report.loss), fmt::format("{} left", clock_text(left)),
@@ -137,6 +152,7 @@ class TextReport : public TrainReport {
   }
 
   bool quiet_;
+  std::int64_t resumed_ = 0;  // steps of an earlier call
   bool is_text_ = false;
   const Plan* plan_ = nullptr;
   std::int64_t rows_ = 0;

@@ -26,6 +26,7 @@ constexpr const char* kExamples =
     "  brigade train --data iris.csv --label species --epochs 40\n"
     "  brigade train --model transformer --data book.txt --noise-scale-every 10\n"
     "  brigade train --global-batch 512 --logical-shards 8       the same bits on 1 to 8 devices\n"
+    "  brigade train --checkpoint-dir run --resume               begins, and goes on whenever it is called again\n"
     "  brigade train --optimizer lamb --schedule linear --print-schedule\n"
     "  brigade train --config run.toml --lr 0.05                 what a file says, but for the rate\n";
 
@@ -51,7 +52,8 @@ Exit run(const TrainOptions& options) {
   catch_interrupts();
   const RunResult result =
       training.run({.on_step = [&](const StepResult& step) { report->step(step); },
-                    .on_evaluation = [&](std::int64_t steps, const Evaluation& e) { report->evaluation(steps, e); }},
+                    .on_evaluation = [&](std::int64_t steps, const Evaluation& e) { report->evaluation(steps, e); },
+                    .on_resume = [&](std::int64_t steps) { report->resume(steps); }},
                    interrupted);
   report->end(result);
   return result.interrupted ? Exit::kInterrupted : Exit::kSuccess;
@@ -70,6 +72,9 @@ Command add_train_command(CLI::App& program) {
   add_arithmetic_options(*command, options->arithmetic);
   add_device_options(*command, options->devices);
   add_run_options(*command, *options);
+  add_checkpoint_options(*command, options->checkpoint);
+  add_safety_options(*command, options->safety);
+  add_compression_options(*command, options->compression);
   add_output_options(*command, *options);
   const auto config = std::make_shared<std::string>();
   command

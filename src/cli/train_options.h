@@ -55,6 +55,23 @@ struct DeviceOptions {
   bool own_parameters = false;  // --no-share-parameters
 };
 
+struct CheckpointOptions {
+  std::string folder = {};                      // --checkpoint-dir; empty: nothing is saved
+  std::optional<std::int64_t> save_every = {};  // steps; default: each epoch
+  std::optional<std::int64_t> keep = {};        // the newest so many, besides the best
+  bool resume = false;
+};
+
+struct SafetyOptions {
+  std::int64_t audit = 1;  // steps between audits; 0: never
+  std::string on_drift = "stop";
+};
+
+struct CompressionOptions {
+  std::string codec = "none";
+  std::int64_t start = 0;  // steps before it are not compressed
+};
+
 struct TrainOptions {
   std::string model = "mlp";
   bool sync_bn = false;
@@ -71,6 +88,9 @@ struct TrainOptions {
   RateOptions rate = {};
   OptimizerOptions optimizer = {};
   ArithmeticOptions arithmetic = {};
+  CheckpointOptions checkpoint = {};
+  SafetyOptions safety = {};
+  CompressionOptions compression = {};
 
   bool print_schedule = false;
   bool json = false;

@@ -23,6 +23,7 @@ class TrainReport {
  public:
   virtual ~TrainReport() = default;
   virtual void begin(const Opening& opening) = 0;
+  virtual void resume(std::int64_t steps) = 0;  // goes on after so many
   virtual void step(const StepResult& step) = 0;
   virtual void evaluation(std::int64_t steps, const Evaluation& evaluation) = 0;
   virtual void end(const RunResult& run) = 0;

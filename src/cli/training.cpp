@@ -9,6 +9,7 @@
 #include "brigade/base/error.h"
 #include "brigade/data/normalize.h"
 #include "brigade/train/data_parallel.h"
+#include "checkpoints.h"
 
 namespace brigade::cli {
 namespace {
@@ -68,6 +69,7 @@ class Training::State {
       : options_(options),
         plan_(plan),
         data_(data),
+        checkpoints_(options.checkpoint, plan.steps_per_epoch),
         trainer_([&] { return plan.model->make(plan.shape, plan.network); }, plan.trainer) {}
 
   RunResult run(const Listener& listener, const std::function<bool()>& should_stop);
@@ -88,6 +90,7 @@ class Training::State {
   const TrainOptions& options_;
   const Plan& plan_;
   const DataSource& data_;
+  Checkpoints checkpoints_;
   DataParallel<std::shared_ptr<Network>> trainer_;
 };
 
@@ -148,6 +151,16 @@ RunResult Training::State::run(const Listener& listener, const std::function<boo
   };
 
   data::Loader loader = trainer_.loader(data_.splits.train, {.epochs = plan_.epochs, .seed = options_.seed});
+  if (const auto found = checkpoints_.newest()) {
+    trainer_.restore(*found, loader);
+    result.steps = result.resumed = trainer_.steps();
+    listener.on_resume(result.steps);
+  }
+  std::int64_t saved = -1;
+  const auto save = [&](std::optional<double> accuracy = {}) {
+    checkpoints_.save(trainer_.snapshot(loader), accuracy);
+    saved = result.steps;
+  };
   while (result.steps < plan_.steps && !should_stop()) {
     const auto start = Clock::now();
     const auto batch = loader.next();
@@ -160,11 +173,22 @@ RunResult Training::State::run(const Listener& listener, const std::function<boo
     result.rows += report.rows;
     listener.on_step({.epoch = batch->epoch, .seconds = seconds(), .report = report});
     if (options_.eval_every > 0 && result.steps % options_.eval_every == 0 && result.steps < plan_.steps) {
-      listener.on_evaluation(result.steps, evaluate_aside());
+      const Evaluation evaluation = evaluate_aside();
+      listener.on_evaluation(result.steps, evaluation);
+      if (checkpoints_.is_due(result.steps)) save(evaluation.accuracy());
+    } else if (checkpoints_.is_due(result.steps)) {
+      save();
     }
   }
   result.seconds = seconds();
+  // What was trained is safe before anything else is asked of it.
+  if (checkpoints_.is_on() && saved != result.steps) save();
   result.test = evaluate_aside();
+  if (checkpoints_.is_on()) {
+    save(result.test.accuracy());
+    checkpoints_.finish();
+    result.checkpoint = options_.checkpoint.folder;
+  }
   result.interrupted = should_stop();  // in the evaluation as well
   return result;
 }

@@ -31,7 +31,8 @@ struct StepResult {
 };
 
 struct RunResult {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;    // of the whole run
+  std::int64_t resumed = 0;  // of them, those of an earlier call
   std::int64_t skipped = 0;  // of them, as their numbers were not finite
   std::int64_t rows = 0;
   double seconds = 0;  // of training, without evaluation
@@ -39,6 +40,7 @@ struct RunResult {
   training::StepTimes times = {};         // summed over the steps, of the slowest device in each
   std::vector<DeviceStatistics> devices;  // of the training steps
   Evaluation test;
+  std::string checkpoint = {};  // folder where the last one lies
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(rows) / seconds : 0; }
   // The share of all devices' time in which they computed.
@@ -48,6 +50,7 @@ struct RunResult {
 struct Listener {
   std::function<void(const StepResult&)> on_step;
   std::function<void(std::int64_t steps, const Evaluation&)> on_evaluation;  // of those before the last
+  std::function<void(std::int64_t steps)> on_resume;                         // goes on after so many
 };
 
 class Training {

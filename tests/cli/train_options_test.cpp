@@ -31,6 +31,7 @@ TEST(TrainOptions, LogicalShardsGiveTheSameLossesOnAnyNumberOfDevices) {
     EXPECT_EQ(several.front()["devices"], std::stoi(devices));
     EXPECT_EQ(losses_of(several), losses_of(one));
     EXPECT_EQ(several.back()["test_loss"], one.back()["test_loss"]);
+    EXPECT_EQ(of_kind(several, "step").back()["digest"], of_kind(one, "step").back()["digest"]);  // of all parameters
   }
 }
 

@@ -13,6 +13,7 @@ const std::vector<Model>& models() {
       {.name = "mlp", .shape = "a perceptron with a hidden layer of 128", .make = make_mlp, .epochs = 5},
       {.name = "cnn",
        .shape = "two 3x3 convolutions (32, 64) and a hidden layer of 128",
+       .drops = true,
        .make = make_cnn,
        .epochs = 3},
       {.name = "resnet18",
