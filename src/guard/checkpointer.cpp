@@ -9,9 +9,10 @@
 namespace brigade::guard {
 namespace {
 
+// As a file has them, so that the thread that writes has nothing left to compute.
 void copy_all(data::TensorMap& tensors) {
   for (auto& [name, tensor] : tensors) {
-    if (tensor.defined()) tensor = tensor.detach().clone();
+    if (tensor.defined()) tensor = tensor.detach().clone(at::MemoryFormat::Contiguous);
   }
 }
 

@@ -127,7 +127,7 @@ void warn_of_other_arithmetic(const guard::Checkpoint& checkpoint) {
 
 data::TensorMap copies_of(const std::vector<NamedTensor>& tensors) {
   data::TensorMap copies;
-  for (const auto& [name, tensor] : tensors) copies.emplace(name, tensor.detach().clone());
+  for (const auto& [name, tensor] : tensors) copies.emplace(name, tensor.detach().clone(at::MemoryFormat::Contiguous));
   return copies;
 }
 
