@@ -80,6 +80,17 @@ TEST_F(Audit, DifferentOnesEndWithFiveAndNameWhatDiffers) {
   EXPECT_EQ(one.at("largest_ulps"), 16777216);
 }
 
+TEST_F(Audit, WhoWroteThemIsANoteAndNoDifference) {
+  Content on_two = content(7), on_eight = content(7);
+  on_two.state["written_by"] = {{"devices", 2}};
+  on_eight.state["written_by"] = {{"devices", 8}};
+  const std::string a = write("a", on_two), b = write("b", on_eight);
+  const Finished ran = audit({a, b});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("note: written_by \"/devices\": 2 and 8"));
+  EXPECT_EQ(nlohmann::json::parse(audit({"--json", a, b}).out).at("notes").size(), 1u);
+}
+
 TEST_F(Audit, AFileOfTensorsIsComparedWithTheModel) {
   const std::string a = write("a", content(7));
   EXPECT_EQ(audit({a, folder_.write("model.safetensors", model(15)).string()}).code, 0);

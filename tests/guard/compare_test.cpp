@@ -95,6 +95,17 @@ TEST(Compare, TheStateByPath) {
                           "state \"/name\": \"run\" and null", "state \"/step\": 5 and 6"));
 }
 
+TEST(Compare, WhoWroteThemIsANoteAndNoDifference) {
+  Checkpoint one = example(), other = example();
+  one.state["written_by"] = {{"brigade", "0.1.0"}, {"devices", 2}};
+  other.state["written_by"] = {{"brigade", "0.1.0"}, {"devices", 8}};
+  const Comparison found = compare(one, other);
+  EXPECT_TRUE(found.equal());
+  ASSERT_EQ(found.notes.size(), 1u);
+  EXPECT_EQ(describe(found.notes[0]), "written_by \"/devices\": 2 and 8");
+  EXPECT_EQ(compare(one, example()).notes.size(), 2u);
+}
+
 TEST(Compare, ADtypeThatNoFileHoldsIsRefused) {
   const data::TensorMap phases = {{"phase", at::zeros({2}, at::kComplexFloat)}};
   EXPECT_ERROR(compare(phases, phases), InvalidArgument, "ComplexFloat");
