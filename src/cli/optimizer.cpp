@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "brigade/base/error.h"
 #include "brigade/optim/adagrad.h"
 #include "brigade/optim/adam.h"
