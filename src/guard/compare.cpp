@@ -90,6 +90,7 @@ std::optional<Difference> difference_of(const std::string& name, const at::Tenso
 // Everything that lies at the ends of a state's branches, by path.
 std::map<std::string, std::string> leaves_of(const json& state) {
   std::map<std::string, std::string> leaves;
+  if (state.empty()) return leaves;  // which flatten() calls a leaf
   const json flat = state.flatten();
   for (const auto& [path, value] : flat.items()) leaves[path] = value.dump(-1, ' ', true);
   return leaves;

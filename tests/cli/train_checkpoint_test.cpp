@@ -46,7 +46,9 @@ TEST(TrainCheckpoints, AreGoneOnFromToTheBitsOfTheRunThatNeverStopped) {
     EXPECT_EQ(from, devices == "4" ? 20 : 30);
     EXPECT_EQ(rest.back()["steps"], 30);
     EXPECT_EQ(rest.back()["test_loss"], whole.back()["test_loss"]);
-    if (from < 30) EXPECT_EQ(digest_after(rest, 29), digest_after(whole, 29));
+    if (from < 30) {
+      EXPECT_EQ(digest_after(rest, 29), digest_after(whole, 29));
+    }
   }
   const Finished same = audit(folder.path() / "whole", folder.path() / "parts");
   EXPECT_EQ(same.code, 0) << same.out << same.err;
