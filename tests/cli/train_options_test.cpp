@@ -185,7 +185,7 @@ TEST(TrainOptions, ContradictionsAreRefusedWithWhatToGiveInstead) {
   EXPECT_THAT(refusal({"--loss-scale", "much"}), HasSubstr("--loss-scale takes a number above 0, or \"dynamic\""));
   EXPECT_THAT(refusal({"--model", "cnn", "--sync-bn"}), HasSubstr("--sync-bn has no meaning for --model cnn"));
   EXPECT_THAT(refusal({"--dropout", "0.1"}),
-              HasSubstr("--dropout has no meaning for --model mlp: transformer takes it"));
+              HasSubstr("--dropout has no meaning for --model mlp: cnn and transformer take it"));
 }
 
 TEST(TrainOptions, NamesThatDoNotExistGetTheNearest) {
