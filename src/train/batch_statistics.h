@@ -14,7 +14,7 @@ struct BatchStatistics {
   at::Tensor variance = {};  // biased
   double count = 0;          // values of a channel
 
-  at::Tensor unbiased_variance() const { return variance * (count / (count - 1)); }
+  at::Tensor unbiased_variance() const { return variance.mul(count / (count - 1)); }
 };
 
 // Leaves whose numbers are summed: `size` consecutive ones, 0 for all of them. Of one, nothing meets.
