@@ -69,9 +69,9 @@ struct LanguageModelImpl : torch::nn::Module {
 };
 TORCH_MODULE(LanguageModel);
 
-std::string written_by(LanguageModel& net, std::string text, std::size_t bytes) {
+std::string written_by(LanguageModel& net, std::string text, std::int64_t bytes) {
   const torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < bytes; ++i) {
+  for (std::int64_t i = 0; i < bytes; ++i) {
     const auto length = static_cast<std::int64_t>(std::min<std::size_t>(text.size(), kLength));
     const auto seen = torch::from_blob(text.data() + text.size() - length, {1, length}, torch::kByte);
     const auto scores = net->forward(seen)[0][-1];
