@@ -3,27 +3,40 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
+#include <memory>
+#include <utility>
+
 #include "precision.h"
 
 namespace brigade::training {
 namespace {
 
+// Each module has the mode again afterwards that it had: a program may keep a layer as it is by eval().
 class EvaluationMode {
  public:
-  explicit EvaluationMode(std::vector<Replica>& replicas) : replicas_(replicas) { set_training(replicas_, false); }
-  ~EvaluationMode() { set_training(replicas_, true); }
+  explicit EvaluationMode(const std::vector<Replica>& replicas) {
+    for (const Replica& replica : replicas) {
+      if (!replica.module) continue;
+      for (const auto& module : replica.module->modules()) modes_.emplace_back(module, module->is_training());
+      replica.module->eval();
+    }
+  }
+  ~EvaluationMode() {
+    // A module stands before its children, whose modes train() sets too.
+    for (const auto& [module, training] : modes_) module->train(training);
+  }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
-  std::vector<Replica>& replicas_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> modes_;
 };
 
 }  // namespace
 
-void set_training(std::vector<Replica>& replicas, bool training) {
-  for (Replica& replica : replicas) {
-    if (replica.module) replica.module->train(training);
+void begin_training(const std::vector<Replica>& replicas) {
+  for (const Replica& replica : replicas) {
+    if (replica.module && !replica.module->is_training()) replica.module->train();
   }
 }
 
@@ -31,7 +44,7 @@ std::optional<OneThreadInOperators> operators_of_one_thread(const DataParallelOp
   return options.logical_shards > 0 ? std::make_optional<OneThreadInOperators>() : std::nullopt;
 }
 
-std::vector<at::Tensor> evaluate(Axis& axis, const LeafPlan& plan, std::vector<Replica>& replicas,
+std::vector<at::Tensor> evaluate(Axis& axis, const LeafPlan& plan, const std::vector<Replica>& replicas,
                                  const DataParallelOptions& options, Trainer::Measure measure) {
   std::vector<std::vector<at::Tensor>> sums(static_cast<std::size_t>(plan.leaves()));
   {

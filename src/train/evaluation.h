@@ -15,11 +15,12 @@
 namespace brigade::training {
 
 // What `measure` gives for each leaf of `plan`, by the devices of `axis`, added up in the order of leaves. The modules of
-// `replicas` are in evaluation mode meanwhile, and in training mode afterwards, also when it throws.
-std::vector<at::Tensor> evaluate(Axis& axis, const LeafPlan& plan, std::vector<Replica>& replicas,
+// `replicas` are in evaluation mode meanwhile, and in the modes that they had afterwards, also when it throws.
+std::vector<at::Tensor> evaluate(Axis& axis, const LeafPlan& plan, const std::vector<Replica>& replicas,
                                  const DataParallelOptions& options, Trainer::Measure measure);
 
-void set_training(std::vector<Replica>& replicas, bool training);
+// Modules that are in evaluation mode as a whole are to be trained; layers that a program keeps so stay.
+void begin_training(const std::vector<Replica>& replicas);
 
 // Where bits are promised.
 std::optional<OneThreadInOperators> operators_of_one_thread(const DataParallelOptions& options);

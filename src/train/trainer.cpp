@@ -144,7 +144,7 @@ Trainer::State::State(std::vector<Replica> replicas, DataParallelOptions options
   }
   check_layers(replicas_.front(), options_, site_);
   audit_.emplace(options_.audit, layout_, parameters_.copies(), update_->buffers(), seats_.size(), site_);
-  set_training(replicas_, true);
+  begin_training(replicas_);
 }
 
 StepReport Trainer::State::step(std::int64_t rows, Forward forward) {

@@ -83,6 +83,29 @@ TEST(AModule, ThatCannotBeClonedIsRefusedWithTheAdvice) {
       {"Plain cannot be cloned", "torch::nn::Cloneable", "factory"});
 }
 
+TEST(AModule, KeepsTheModeOfALayerThatIsFrozenByEvalOverAnEvaluation) {
+  DataParallel trainer(
+      [] {
+        Net net;
+        net->second->eval();
+        return net;
+      },
+      {.per_device_batch = 2, .devices = first_devices(2)});
+  const auto measure = [](Net& net, const Rows& rows) {
+    EXPECT_FALSE(net->is_training() || net->first->is_training());
+    return net->forward(rows.x).sum();
+  };
+  trainer.evaluate(make_rows(4), measure);
+  EXPECT_THROW(
+      trainer.evaluate(make_rows(4), [](Net&, const Rows&) -> at::Tensor { throw InvalidArgument("on purpose"); }),
+      InvalidArgument);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(trainer.replica(i)->is_training());
+    EXPECT_TRUE(trainer.replica(i)->first->is_training());
+    EXPECT_FALSE(trainer.replica(i)->second->is_training());
+  }
+}
+
 TEST(AModule, TrainsLikeLibtorchsOptimizer) {
   torch::manual_seed(4);
   Net alone;
