@@ -88,7 +88,11 @@ struct Work {
 
 std::ostream& operator<<(std::ostream& stream, const Work& work) { return stream << work.name; }
 
-Outcome run(const Work& work, int count, std::int64_t shards, bool shared) {
+constexpr int kSteps = 5;
+
+using NetTrainer = DataParallel<std::shared_ptr<Net>>;
+
+NetTrainer make_trainer(const Work& work, int count, std::int64_t shards, bool shared) {
   torch::manual_seed(5);
   DataParallelOptions options = work.options;
   options.devices = first_devices(count);
@@ -96,22 +100,32 @@ Outcome run(const Work& work, int count, std::int64_t shards, bool shared) {
   options.global_batch = 3 * shards;
   options.share_parameters = shared;
   options.seed = 17;
-  DataParallel trainer([&] { return work.model(); }, options);
+  return NetTrainer([&] { return work.model(); }, options);
+}
+
+// Every third step is a short one, as at the end of an epoch; the last leaf has two rows.
+void take_step(NetTrainer& trainer, int step, Outcome& outcome) {
+  const std::int64_t shards = trainer.shape().leaves;
+  const std::int64_t rows = step % 3 == 2 ? 3 * (shards / 2) + 2 : 3 * shards;
+  const StepReport report = trainer.step(make_images(rows, step), [](std::shared_ptr<Net>& net, const Images& images) {
+    return at::cross_entropy_loss(net->forward(images.x), images.y);
+  });
+  for (const double number : {report.loss, report.weight, report.gradient_norm}) outcome.numbers.push_back(number);
+}
+
+void write_tensors(NetTrainer& trainer, Outcome& outcome) {
+  for (std::int64_t replica = 0; replica < trainer.shape().devices; ++replica) {
+    const auto& model = trainer.replica(static_cast<std::size_t>(replica));
+    for (const at::Tensor& one : model->parameters()) outcome.tensors.push_back(one.detach().clone());
+    for (const at::Tensor& one : model->buffers()) outcome.tensors.push_back(one.clone());
+  }
+}
+
+Outcome run(const Work& work, int count, std::int64_t shards, bool shared) {
+  NetTrainer trainer = make_trainer(work, count, shards, shared);
   Outcome outcome;
-  for (int step = 0; step < 5; ++step) {
-    // Every third step is a short one, as at the end of an epoch; the last leaf has two rows.
-    const std::int64_t rows = step % 3 == 2 ? 3 * (shards / 2) + 2 : 3 * shards;
-    const StepReport report =
-        trainer.step(make_images(rows, step), [](std::shared_ptr<Net>& net, const Images& images) {
-          return at::cross_entropy_loss(net->forward(images.x), images.y);
-        });
-    for (const double number : {report.loss, report.weight, report.gradient_norm}) outcome.numbers.push_back(number);
-  }
-  for (std::size_t replica = 0; replica < static_cast<std::size_t>(count); ++replica) {
-    for (const at::Tensor& one : trainer.replica(replica)->parameters())
-      outcome.tensors.push_back(one.detach().clone());
-    for (const at::Tensor& one : trainer.replica(replica)->buffers()) outcome.tensors.push_back(one.clone());
-  }
+  for (int step = 0; step < kSteps; ++step) take_step(trainer, step, outcome);
+  write_tensors(trainer, outcome);
   return outcome;
 }
 
@@ -161,6 +175,20 @@ TEST_P(TheSameBitsWithLayers, WithSmallBucketsAndWithoutOverlap) {
   expect_same(run(work, 3, 8, true), one, "small buckets");
   work.options.overlap = Overlap::kOff;
   expect_same(run(work, 3, 8, true), one, "no overlap");
+}
+
+TEST_P(TheSameBitsWithLayers, ContinuingFromACheckpointOnAnotherNumberOfDevices) {
+  const Outcome one = run(GetParam(), 1, 8, true);
+  for (const bool shared : {true, false}) {
+    Outcome outcome;
+    NetTrainer first = make_trainer(GetParam(), 2, 8, shared);
+    for (int step = 0; step < 3; ++step) take_step(first, step, outcome);
+    NetTrainer second = make_trainer(GetParam(), 5, 8, !shared);
+    second.restore(first.snapshot());
+    for (int step = 3; step < kSteps; ++step) take_step(second, step, outcome);
+    write_tensors(second, outcome);
+    expect_same(outcome, one, "2 devices, then 5");
+  }
 }
 
 // Every number of devices with every number of leaves that hold rows: nobody waits for ever.
