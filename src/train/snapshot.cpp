@@ -91,7 +91,9 @@ json description_of(const DataParallelOptions& options, const StepShape& shape, 
 
 std::vector<std::string> differences_of(const json& saved, const json& own) {
   std::vector<std::string> differences;
-  const json one = saved.flatten(), other = own.flatten();
+  // What is no object, or an empty one, is a leaf without a path to flatten().
+  const json one = saved.is_object() && !saved.empty() ? saved.flatten() : json::object();
+  const json other = own.flatten();
   std::set<std::string> paths;
   for (const json* side : {&one, &other}) {
     for (const auto& [path, value] : side->items()) paths.insert(path);

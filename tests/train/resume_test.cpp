@@ -337,6 +337,18 @@ TEST(ACheckpointOf, AnOptimizerOfLibtorchIsRefusedWithTheReason) {
                "a checkpoint cannot hold what an optimizer of libtorch remembers");
 }
 
+TEST(ACheckpointOf, AProgramThatNotedNoOptionsIsRefusedUnlessAskedFor) {
+  DataParallel trainer(make_mlp(), small(optim::sgd()));
+  guard::Checkpoint checkpoint = trainer.snapshot();
+  for (const nlohmann::json& noted : {nlohmann::json::object(), nlohmann::json(5)}) {
+    checkpoint.state["training"] = noted;
+    expect_error<InvalidArgument>([&] { trainer.restore(checkpoint); },
+                                  {"\"leaves\": nothing in the checkpoint, 2 in this run"});
+  }
+  checkpoint.state.erase("training");
+  expect_error<InvalidArgument>([&] { trainer.restore(checkpoint); }, {"\"seed\": nothing in the checkpoint"});
+}
+
 TEST(ACheckpointOf, NoFolderIsAnError) {
   const TemporaryFolder folder;
   DataParallel trainer(make_mlp(), small(optim::sgd()));
