@@ -52,6 +52,8 @@ void GradientExchange::begin(const Buckets& buckets, LeafRange leaves, Overlap o
     parameter.any = false;
   }
   arriving_.assign(static_cast<std::size_t>(leaves.size()) * parameters_.size(), {});
+  memories_.resize(static_cast<std::size_t>(leaves.size()));
+  for (auto& memories : memories_) memories.clear();
   order_.clear();
   squares_.clear();
   missing_.clear();
@@ -76,9 +78,13 @@ void GradientExchange::arrived(std::int64_t leaf, std::size_t parameter, at::Ten
         segment.name, own.arrivals));
   }
   if (own.gradient.defined()) {
-    own.gradient.add_(gradient);
+    // Not in place: what is left of backward may still read it.
+    own.gradient = like(segment, own.gradient + gradient);
   } else {
     own.gradient = like(segment, gradient);
+    // Sums are taken in place, and gradients of parameters that are used through views may share their memory.
+    if (!memories_of(leaf).insert(own.gradient.storage().unsafeGetStorageImpl()).second)
+      own.gradient = own.gradient.clone();
   }
   if (overlap_ == Overlap::kOn && own.arrivals == parameters_[parameter].expected) complete(leaf, parameter);
 }

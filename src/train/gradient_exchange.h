@@ -15,6 +15,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "brigade/comm/group.h"
@@ -86,6 +87,10 @@ class GradientExchange {
   Arriving& at(std::int64_t leaf, std::size_t parameter) noexcept {
     return arriving_[static_cast<std::size_t>(leaf - leaves_.begin) * parameters_.size() + parameter];
   }
+  // Where gradients of the leaf lie that have arrived.
+  std::unordered_set<const void*>& memories_of(std::int64_t leaf) noexcept {
+    return memories_[static_cast<std::size_t>(leaf - leaves_.begin)];
+  }
   void measure(std::int64_t leaf, std::size_t parameter);
   void complete(std::int64_t leaf, std::size_t parameter);
   void is_ready(std::size_t parameter);
@@ -102,7 +107,8 @@ class GradientExchange {
   Overlap overlap_ = Overlap::kOn;
   std::source_location site_;
   std::vector<Parameter> parameters_;
-  std::vector<Arriving> arriving_;  // [leaf of this device][parameter]
+  std::vector<Arriving> arriving_;                         // [leaf of this device][parameter]
+  std::vector<std::unordered_set<const void*>> memories_;  // [leaf of this device]
   std::vector<std::size_t> order_;
   std::vector<double> squares_;       // [leaf of this device][parameter]; empty when nobody asks
   std::vector<std::size_t> missing_;  // of each bucket, parameters that are not ready
