@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -73,6 +74,39 @@ double measure_blas_gflops() {
   return best;
 }
 
+namespace {
+
+// Products of either dtype, of matrices as they are and transposed, against plain loops: old kernels have been wrong on
+// processors that they were not made for.
+bool products_are_right() {
+  const at::NoGradGuard no_grad;
+  for (const auto& [rows, inner, columns] :
+       {std::array<std::int64_t, 3>{131, 129, 67}, {16, 784, 33}, {257, 31, 256}}) {
+    const at::Tensor a = at::linspace(-1, 1, rows * inner, at::kDouble).cos().view({rows, inner});
+    const at::Tensor b = at::linspace(2, -1, inner * columns, at::kDouble).sin().view({inner, columns});
+    at::Tensor expected = at::zeros({rows, columns}, at::kDouble);
+    const auto x = a.accessor<double, 2>(), y = b.accessor<double, 2>();
+    auto sum = expected.accessor<double, 2>();
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t k = 0; k < inner; ++k) {
+        for (std::int64_t j = 0; j < columns; ++j) sum[i][j] += x[i][k] * y[k][j];
+      }
+    }
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+      const at::Tensor left = a.to(type), right = b.to(type);
+      const double tolerance = type == at::kFloat ? 1e-3 : 1e-9;
+      for (const at::Tensor& one : {left, left.t().contiguous().t()}) {
+        for (const at::Tensor& other : {right, right.t().contiguous().t()}) {
+          if (!at::allclose(at::mm(one, other).to(at::kDouble), expected, tolerance, tolerance)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string better_blas_kernels(std::string_view chosen, const ProcessorFeatures& processor) {
   // What it falls back to. Any other choice was made knowing the processor.
   if (chosen != "Prescott" || !processor.avx2) return {};
@@ -96,10 +130,18 @@ std::string choose_blas_kernels() {
       .avx512_bf16 = __builtin_cpu_supports("avx512bf16") != 0};
   const std::string better = better_blas_kernels(name(), processor);
   if (better.empty()) return {};
-  setenv(kVariable, better.c_str(), 0);
-  forget();
-  choose();
-  return name() == better ? better : std::string();
+  const auto take = [&] {
+    forget();
+    choose();
+  };
+  for (const std::string& kernels : {better, std::string("Haswell")}) {
+    setenv(kVariable, kernels.c_str(), 1);
+    take();
+    if (name() == kernels && products_are_right()) return kernels;
+  }
+  unsetenv(kVariable);
+  take();
+  return {};
 #else
   return {};
 #endif

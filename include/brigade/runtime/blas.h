@@ -29,7 +29,7 @@ bool make_blas_single_threaded();
 // OpenBLAS takes its oldest kernels ("Prescott", SSE3) for a processor that is newer than itself, such as 0.3.21 for a Xeon of
 // 2023, and a product takes five times as long. This makes it choose once more, among those it has for the instructions that
 // this processor knows, and returns their name; empty, and nothing is done, where it knows the processor, the user has chosen
-// (OPENBLAS_CORETYPE), or there is no such choice to make. Children of this process inherit it by that variable. No other
+// (OPENBLAS_CORETYPE), or there is no such choice to make. Products are checked against plain loops before a choice stands. Children of this process inherit it by that variable. No other
 // thread may be inside a product meanwhile.
 std::string choose_blas_kernels();
 
