@@ -188,8 +188,10 @@ void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
   {
     const Timed timed(own.times.communication);
     own.exchange->finish();
-    measure_.sum(share(position).blocks, divisor());
-    audit_->verify(static_cast<std::size_t>(position), share(position).blocks);
+    const auto device = static_cast<std::size_t>(position);
+    const BlockRange blocks = layout_.share(device, seats_.size());
+    measure_.sum(blocks, divisor());
+    audit_->verify(device, blocks);
     meet(position, "gradient norm");
   }
   const Timed timed(own.times.update);
