@@ -40,10 +40,12 @@ GradientExchange::GradientExchange(const Layout& layout, const Flat& result, com
 
 GradientExchange::~GradientExchange() = default;
 
-void GradientExchange::begin(const Buckets& buckets, LeafRange leaves, Overlap overlap, std::source_location site) {
+void GradientExchange::begin(const Buckets& buckets, LeafRange leaves, Extent extent, Overlap overlap,
+                             std::source_location site) {
   started_.clear();
   buckets_ = &buckets;
   leaves_ = leaves;
+  extent_ = extent;
   overlap_ = overlap;
   site_ = site;
   for (Parameter& parameter : parameters_) {
@@ -58,6 +60,28 @@ void GradientExchange::begin(const Buckets& buckets, LeafRange leaves, Overlap o
   squares_.clear();
   missing_.clear();
   for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) missing_.push_back(buckets[bucket].size());
+}
+
+void GradientExchange::keep_part() {
+  for (Parameter& parameter : parameters_) {
+    parameter.any_kept = parameter.any_kept || parameter.any;
+    if (parameter.sums.parts().empty()) continue;
+    parameter.sums.fold();
+    const at::Tensor& sum = parameter.sums.parts().front().sum;
+    if (parameter.kept.defined()) {
+      add_in_place(parameter.kept, sum);
+    } else {
+      parameter.kept = sum;
+    }
+    parameter.sums.clear();
+  }
+}
+
+void GradientExchange::drop_parts() noexcept {
+  for (Parameter& parameter : parameters_) {
+    parameter.kept.reset();
+    parameter.any_kept = false;
+  }
 }
 
 void GradientExchange::arrived(std::int64_t leaf, std::size_t parameter, at::Tensor gradient) {
@@ -137,7 +161,20 @@ void GradientExchange::measure(std::int64_t leaf, std::size_t parameter) {
   squares_[static_cast<std::size_t>(leaf - leaves_.begin) * parameters_.size() + parameter] = optim::tree_sum(sums);
 }
 
+// What is kept stays as it is, in case the step fails.
+void GradientExchange::add_kept(Parameter& parameter) const {
+  parameter.sums.fold();
+  if (!parameter.kept.defined()) return;
+  if (parameter.sums.parts().empty()) {
+    parameter.sums.add(0, parameter.kept);
+  } else {
+    add_in_place(parameter.sums.parts().front().sum, parameter.kept);
+  }
+}
+
 void GradientExchange::is_ready(std::size_t parameter) {
+  if (extent_ == Extent::kPart) return;
+  if (extent_ == Extent::kRest) add_kept(parameters_[parameter]);
   --missing_[buckets_->of(parameter)];
   start_ready_buckets();
 }
@@ -151,7 +188,8 @@ void GradientExchange::start(std::size_t bucket) {
   Bucket& own = *started_.emplace_back(std::make_unique<Bucket>());
   own.tag = fmt::format("gradients, bucket {}", bucket);
   // All parameters are summed over the same leaves.
-  for (const LeafSums::Part& part : parts(members.front())) own.leaves.push_back(part.count);
+  for (const LeafSums::Part& part : parts(members.front()))
+    own.leaves.push_back(extent_ == Extent::kRest ? 1 : part.count);
   own.addends.reserve(own.leaves.size() * members.size());
   for (const std::size_t parameter : members) {
     const Segment& segment = layout_.segments()[parameter];
@@ -170,8 +208,7 @@ void GradientExchange::start(std::size_t bucket) {
 
 void GradientExchange::finish() {
   if (leaves_.size() == 0) {
-    std::fill(missing_.begin(), missing_.end(), std::size_t{0});
-    start_ready_buckets();
+    for (std::size_t parameter = 0; parameter < parameters_.size(); ++parameter) is_ready(parameter);
   }
   for (const std::unique_ptr<Bucket>& bucket : started_) bucket->pending->wait();
 }

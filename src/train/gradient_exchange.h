@@ -5,6 +5,9 @@
 // ready then, and a bucket whose parameters are all ready starts to be reduced while backward goes on. Buckets start in their
 // order on every device. How often backward hands in a parameter's gradient before it is complete (several times, when it is
 // used in several checkpointed segments) is learned from the step before; in the first step all are complete at its end.
+//
+// A step may be given in several parts. What a part has summed is kept apart until it is through, so that a part that fails
+// leaves what the ones before it have summed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,6 +31,13 @@
 
 namespace brigade::training {
 
+// What the leaves of one call are of their step.
+enum class Extent : std::uint8_t {
+  kStep,  // all
+  kPart,  // some: nothing is reduced yet
+  kRest,  // the last ones. Each device's sum over all parts is one addend
+};
+
 class GradientExchange {
  public:
   // All outlive it. The reduced gradients go to `result`, which is one for all devices. Without `compression`, null, gradients are
@@ -37,8 +47,13 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  // A new step, in which this device carries `leaves`. What was left of the last one is dropped. `buckets` outlive the step.
-  void begin(const Buckets& buckets, LeafRange leaves, Overlap overlap, std::source_location site);
+  // A new call, in which this device carries `leaves`. What was left of the last one is dropped. `buckets` outlive the call.
+  void begin(const Buckets& buckets, LeafRange leaves, Extent extent, Overlap overlap, std::source_location site);
+
+  // The part that has run belongs to the step.
+  void keep_part();
+  // No part belongs to the next step.
+  void drop_parts() noexcept;
 
   // From now on in this step, squares of every leaf's gradient are summed, for squared_norm().
   void measure_leaves();
@@ -60,7 +75,9 @@ class GradientExchange {
   void finish();
 
   // Of this step, after finish().
-  bool has_gradient(std::size_t parameter) const noexcept { return parameters_[parameter].any; }
+  bool has_gradient(std::size_t parameter) const noexcept {
+    return parameters_[parameter].any || parameters_[parameter].any_kept;
+  }
   std::span<const LeafSums::Part> parts(std::size_t parameter) const noexcept {
     return parameters_[parameter].sums.parts();
   }
@@ -79,6 +96,8 @@ class GradientExchange {
     LeafSums sums = {};
     std::int64_t next_leaf = 0;  // to be added to the sums
     bool any = false;            // a gradient has arrived in some leaf
+    at::Tensor kept = {};        // the sum over earlier parts; undefined when they had no leaf on this device
+    bool any_kept = false;       // a gradient has arrived in some leaf of them
     int expected = 0;            // arrivals of a leaf; 0 while that is not known
   };
 
@@ -94,6 +113,7 @@ class GradientExchange {
   void measure(std::int64_t leaf, std::size_t parameter);
   void complete(std::int64_t leaf, std::size_t parameter);
   void is_ready(std::size_t parameter);
+  void add_kept(Parameter& parameter) const;
   void start_ready_buckets();
   void start(std::size_t bucket);
 
@@ -104,6 +124,7 @@ class GradientExchange {
 
   const Buckets* buckets_ = nullptr;
   LeafRange leaves_;
+  Extent extent_ = Extent::kStep;
   Overlap overlap_ = Overlap::kOn;
   std::source_location site_;
   std::vector<Parameter> parameters_;

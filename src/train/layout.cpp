@@ -40,10 +40,6 @@ std::vector<std::int64_t> dense_strides(const at::Tensor& tensor) {
 
 }  // namespace
 
-comm::DType dtype_of(at::ScalarType type) {
-  return type == at::kDouble ? comm::DType::kFloat64 : comm::DType::kFloat32;
-}
-
 Layout::Layout(const std::vector<Entry>& tensors) {
   for (const auto& [name, tensor] : tensors) {
     require_trainable(name, tensor);

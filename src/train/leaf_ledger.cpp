@@ -10,7 +10,15 @@
 
 namespace brigade::training {
 
-void LeafLedger::open(std::int64_t leaves) { entries_.assign(static_cast<std::size_t>(leaves), {}); }
+void LeafLedger::open(std::int64_t leaves) {
+  kept_ = 0;
+  go_on(leaves);
+}
+
+void LeafLedger::go_on(std::int64_t leaves) {
+  entries_.resize(kept_);
+  entries_.resize(kept_ + static_cast<std::size_t>(leaves));
+}
 
 const LeafLedger::Entry& LeafLedger::write(std::int64_t leaf, std::int64_t rows, const Loss& loss) {
   if (!loss.value.defined() || loss.value.numel() != 1 || !loss.value.is_floating_point()) {
@@ -24,12 +32,19 @@ const LeafLedger::Entry& LeafLedger::write(std::int64_t leaf, std::int64_t rows,
   if (!std::isfinite(count) || count < 0) {
     throw InvalidArgument(fmt::format("the loss of a leaf was taken over {} things; give 0 or more", count));
   }
-  Entry& entry = entries_[static_cast<std::size_t>(leaf)];
+  Entry& entry = entries_[kept_ + static_cast<std::size_t>(leaf)];
   entry.count = count;
   entry.metrics = loss.metrics;
   // A mean over nothing is NaN, and says nothing.
   if (count > 0) entry.sum = loss.value.item<double>() * (loss.of == Loss::Of::kMean ? count : 1.0);
   return entry;
+}
+
+void LeafLedger::report(StepReport& report) const {
+  report.loss = loss();
+  report.weight = weight();
+  report.metrics = metrics();
+  report.leaves = static_cast<std::int64_t>(entries_.size());
 }
 
 double LeafLedger::weight() const {

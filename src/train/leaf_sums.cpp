@@ -1,8 +1,5 @@
 #include "leaf_sums.h"
 
-#include <array>
-
-#include "brigade/comm/reduce.h"
 #include "memory.h"
 
 namespace brigade::training {
@@ -16,13 +13,18 @@ bool are_halves(const LeafSums::Part& left, const LeafSums::Part& right) {
 
 void LeafSums::add(std::int64_t leaf, at::Tensor value) {
   parts_.push_back({.begin = leaf, .sum = std::move(value)});
-  while (parts_.size() >= 2 && are_halves(parts_.end()[-2], parts_.back())) {
-    Part& left = parts_.end()[-2];
-    const std::array<std::span<const std::byte>, 2> halves = {bytes_of(left.sum), bytes_of(parts_.back().sum)};
-    comm::reduce({}, dtype_of(left.sum.scalar_type()), halves, bytes_of(left.sum));
-    left.count *= 2;
-    parts_.pop_back();
-  }
+  while (parts_.size() >= 2 && are_halves(parts_.end()[-2], parts_.back())) merge_last_two();
+}
+
+void LeafSums::fold() {
+  while (parts_.size() >= 2) merge_last_two();
+}
+
+void LeafSums::merge_last_two() {
+  Part& left = parts_.end()[-2];
+  add_in_place(left.sum, parts_.back().sum);
+  left.count += parts_.back().count;
+  parts_.pop_back();
 }
 
 }  // namespace brigade::training

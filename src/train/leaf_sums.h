@@ -25,10 +25,15 @@ class LeafSums {
   // strides; the sum may be kept in the memory of any of them.
   void add(std::int64_t leaf, at::Tensor value);
 
+  // Makes one part of all, the last ones first: no longer a subtree, so nothing may be added after it.
+  void fold();
+
   std::span<const Part> parts() const noexcept { return parts_; }
   void clear() noexcept { parts_.clear(); }
 
  private:
+  void merge_last_two();
+
   std::vector<Part> parts_;
 };
 

@@ -17,4 +17,7 @@ inline std::span<std::byte> bytes_of(const at::Tensor& dense) {
 // Of a dtype that parameters may have.
 comm::DType dtype_of(at::ScalarType type);
 
+// sum += addend, of one such dtype and one layout.
+void add_in_place(const at::Tensor& sum, const at::Tensor& addend);
+
 }  // namespace brigade::training

@@ -1,6 +1,7 @@
 // What belongs to one device of a trainer, and is touched by its thread only while a step runs.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -19,5 +20,11 @@ struct Seat {
 };
 
 using Seats = std::vector<Seat>;  // [position]
+
+// Of the device that was last to come to the end of its leaves, and so waited least.
+inline StepTimes slowest(const Seats& seats) {
+  const auto waited = [](const Seat& seat) { return seat.times.communication; };
+  return std::ranges::min_element(seats, {}, waited)->times;
+}
 
 }  // namespace brigade::training

@@ -139,9 +139,19 @@ class DataParallel {
   // epoch may have fewer rows than the others, down to one. When it throws, nothing has changed.
   template <class Batch, class LossFunction>
   StepReport step(const Batch& batch, LossFunction&& loss) {
-    return trainer_.step(rows_in(batch), [&](int position, std::int64_t leaf, data::RowRange rows) -> training::Loss {
-      return loss(models_[static_cast<std::size_t>(position)], training::detail::rows_of(batch, leaf, rows));
-    });
+    return trainer_.step(rows_in(batch), forward_of(batch, loss));
+  }
+
+  // A part of a step: forward and backward of the batch's rows, whose gradients stay on their devices. The next step() adds its own
+  // rows, reduces once, and updates by the mean over all of them, as PyTorch's no_sync() does; keys of dropout go on from part to part. For
+  // steps of more rows than a batch has, where .accumulate does not fit: the number of parts may change from step to step. The
+  // report's loss is of the rows since the last update; it has no gradient norm.
+  //
+  // A part that throws leaves the ones before it; a step that is skipped, or throws NonFiniteError, drops them. Throws InvalidArgument
+  // with logical_shards, as bits would depend on the devices, and with compress; snapshot() throws it between parts.
+  template <class Batch, class LossFunction>
+  StepReport no_sync(const Batch& batch, LossFunction&& loss) {
+    return trainer_.no_sync(rows_in(batch), forward_of(batch, loss));
   }
 
   // Every device's sums added up, each row counted once: `measure(model, rows)` returns a tensor, or a tree of tensors, that
@@ -219,6 +229,14 @@ class DataParallel {
   std::string describe() const { return trainer_.describe(); }
 
  private:
+  // The two outlive it.
+  template <class Batch, class LossFunction>
+  auto forward_of(const Batch& batch, LossFunction& loss) {
+    return [this, &batch, &loss](int position, std::int64_t leaf, data::RowRange rows) -> training::Loss {
+      return loss(models_[static_cast<std::size_t>(position)], training::detail::rows_of(batch, leaf, rows));
+    };
+  }
+
   std::int64_t rows_in(const data::Batch& batch) const {
     if (static_cast<std::int64_t>(batch.shards.size()) != trainer_.shape().leaves)
       training::detail::throw_shards_differ(batch.shards.size(), trainer_.shape().leaves);

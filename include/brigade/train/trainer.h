@@ -52,6 +52,10 @@ class Trainer {
   // those before it, and the next call works.
   StepReport step(std::int64_t rows, Forward forward);
 
+  // A part of a step of `rows` rows: forward and backward, and nothing is reduced or updated. The next step() adds its own rows, and is
+  // a step of all of them. Throws as step(), and InvalidArgument with logical_shards or compress; the parts before it stay.
+  StepReport no_sync(std::int64_t rows, Forward forward);
+
   // Sums of what `measure` gives for each leaf of `rows` rows, any number of them, in the order of leaves. Modules are in
   // evaluation mode meanwhile.
   std::vector<at::Tensor> evaluate(std::int64_t rows, Measure measure);

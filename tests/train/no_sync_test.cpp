@@ -1,0 +1,246 @@
+// A step that is given in parts: no reduction and no update before the last, then one of all rows.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "brigade/base/error.h"
+#include "brigade/optim/adam.h"
+#include "brigade/train/leaf.h"
+#include "support/errors.h"
+#include "train/support.h"
+
+namespace brigade::training {
+namespace {
+
+using namespace testing;
+
+Rows slice(const Rows& rows, std::int64_t begin, std::int64_t end) {
+  return {rows.x.slice(0, begin, end), rows.y.slice(0, begin, end)};
+}
+
+DataParallelOptions options_of(int devices, std::int64_t per_device_batch) {
+  return {.optimizer = optim::adam({}),
+          .learning_rate = schedule::constant(0.01),
+          .per_device_batch = per_device_batch,
+          .devices = first_devices(devices)};
+}
+
+// By one device, from all rows at once.
+std::vector<at::Tensor> gradients_of(const Mlp& model, const Rows& rows) {
+  std::vector<at::Tensor> sums = plain_sums(model, rows, rows.x.size(0));
+  for (at::Tensor& sum : sums) sum = sum / static_cast<double>(rows.x.size(0));
+  return sums;
+}
+
+TEST(NoSync, MakesOneStepOfAllRowsWhateverTheirNumberInEachPart) {
+  const Mlp model = make_mlp();
+  for (const int devices : {1, 2, 3, 5}) {
+    const std::int64_t whole = 2 * devices;  // rows of a full part
+    // The first, middle and last part leave devices without rows by turns.
+    for (const auto& parts : std::vector<std::vector<std::int64_t>>{
+             {whole, whole}, {whole, 1, whole}, {1, whole}, {1, 1}, {whole, 1}, {whole - 1, 1, 1, whole}}) {
+      DataParallel trainer(model, options_of(devices, 2));
+      std::int64_t total = 0;
+      for (const std::int64_t rows : parts) total += rows;
+      const Rows data = make_rows(total);
+      StepReport report;
+      std::int64_t done = 0;
+      for (std::size_t part = 0; part < parts.size(); ++part) {
+        const Rows rows = slice(data, done, done + parts[part]);
+        done += parts[part];
+        const bool last = part + 1 == parts.size();
+        report = last ? trainer.step(rows, mean_loss) : trainer.no_sync(rows, mean_loss);
+        EXPECT_EQ(report.rows, done);
+        EXPECT_EQ(report.step, 0);
+        EXPECT_NEAR(report.loss, mean_loss(model, slice(data, 0, done)).item<double>(), 1e-6);
+        EXPECT_EQ(trainer.steps(), last ? 1 : 0);
+        if (!last) {
+          EXPECT_TRUE(same_bits(trainer.model().w1, model.w1));
+        }
+      }
+      const auto expected = gradients_of(model, data);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(at::allclose(trainer.gradients()[i].tensor, expected[i], 1e-5, 1e-7)) << devices << " devices";
+    }
+  }
+}
+
+// Device d carries the same leaves in the same order, two each, which are halves of one subtree.
+TEST(NoSync, HasTheBitsOfAccumulateOnTheSameLeaves) {
+  for (const int devices : {1, 2, 4}) {
+    for (const bool share : {true, false}) {
+      DataParallelOptions accumulates = options_of(devices, 3);
+      accumulates.share_parameters = share;
+      DataParallelOptions parts = accumulates;
+      accumulates.accumulate = 2;
+      DataParallel one(make_mlp(), accumulates);
+      DataParallel other(make_mlp(), parts);
+      for (int step = 0; step < 3; ++step) {
+        const Rows data = make_rows(6 * devices, step);
+        const auto of_part = [&](std::int64_t part) {
+          std::vector<at::Tensor> x, y;
+          for (int d = 0; d < devices; ++d) {
+            x.push_back(data.x.narrow(0, (2 * d + part) * 3, 3));
+            y.push_back(data.y.narrow(0, (2 * d + part) * 3, 3));
+          }
+          return Rows{at::cat(x), at::cat(y)};
+        };
+        one.step(data, mean_loss);
+        other.no_sync(of_part(0), mean_loss);
+        other.step(of_part(1), mean_loss);
+        const auto expected = values_of(one.model()), found = values_of(other.model());
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          EXPECT_TRUE(same_bits(expected[i], found[i])) << devices << " devices, step " << step;
+      }
+    }
+  }
+}
+
+TEST(NoSync, CountsWeighPartsAndMetricsAreOfAllOfThem) {
+  DataParallel trainer(make_mlp(), options_of(2, 4));
+  const Rows data = make_rows(16);
+  const auto loss = [](const Mlp& model, const Rows& rows) {
+    const at::Tensor each = at::cross_entropy_loss(model(rows.x), rows.y, {}, at::Reduction::Sum);
+    return sum_over(each, 2.0 * static_cast<double>(rows.x.size(0)))
+        .with("rows", static_cast<double>(rows.x.size(0)), 1);
+  };
+  trainer.no_sync(slice(data, 0, 8), loss);
+  const StepReport report = trainer.step(slice(data, 8, 16), loss);
+  EXPECT_EQ(report.weight, 32);
+  EXPECT_NEAR(report.loss, mean_loss(make_mlp(), data).item<double>() / 2, 1e-6);
+  EXPECT_EQ(report.metrics.at("rows"), 4);  // 4 leaves of 4 rows
+  EXPECT_EQ(report.leaves, 4);
+  // The next step is one of its own again.
+  const StepReport next = trainer.step(slice(data, 0, 8), loss);
+  EXPECT_EQ(next.weight, 16);
+  EXPECT_EQ(next.leaves, 2);
+  EXPECT_EQ(next.step, 1);
+}
+
+// A parameter whose only gradient came in an earlier part is trained, and one without any is not.
+TEST(NoSync, AParameterIsUsedWhenAnyPartUsesIt) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Mlp before = make_mlp();
+  const Rows data = make_rows(4);
+  const auto without_bias = [](const Mlp& model, const Rows& rows) {
+    return at::cross_entropy_loss(at::matmul(at::relu(at::matmul(rows.x, model.w1)), model.w2), rows.y);
+  };
+  trainer.no_sync(data, mean_loss);
+  StepReport report = trainer.step(data, without_bias);
+  EXPECT_TRUE(report.unused_parameters.empty());
+  EXPECT_FALSE(same_bits(trainer.model().b1, before.b1));
+  trainer.no_sync(data, without_bias);
+  report = trainer.step(data, without_bias);
+  EXPECT_THAT(report.unused_parameters, ::testing::ElementsAre("b1", "b2"));
+}
+
+TEST(NoSync, KeysGoOnFromPartToPart) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Rows data = make_rows(4);
+  std::mutex mutex;
+  std::vector<std::uint64_t> drawn;
+  const auto draws = [&](const Mlp& model, const Rows& rows) {
+    const at::Tensor bits = random::bits(next_leaf_key(), {1});
+    const std::lock_guard lock(mutex);
+    drawn.push_back(static_cast<std::uint64_t>(bits.item<std::int64_t>()));
+    return mean_loss(model, rows);
+  };
+  trainer.no_sync(data, draws);
+  trainer.no_sync(data, draws);
+  trainer.step(data, draws);
+  std::sort(drawn.begin(), drawn.end());
+  ASSERT_EQ(drawn.size(), 6U);
+  EXPECT_EQ(std::unique(drawn.begin(), drawn.end()), drawn.end());
+}
+
+TEST(NoSync, APartThatThrowsLeavesTheOnesBefore) {
+  const Rows data = make_rows(18);
+  DataParallel calm(make_mlp(), options_of(3, 2));
+  calm.no_sync(slice(data, 0, 6), mean_loss);
+  calm.no_sync(slice(data, 6, 12), mean_loss);
+  calm.step(slice(data, 12, 18), mean_loss);
+
+  DataParallel trainer(make_mlp(), options_of(3, 2));
+  const auto fails = [](const Mlp& model, const Rows& rows) {
+    if (leaf_index() == 1) throw std::runtime_error("a bad row");
+    return mean_loss(model, rows);
+  };
+  EXPECT_ERROR(trainer.no_sync(slice(data, 0, 6), fails), std::runtime_error, "a bad row");
+  trainer.no_sync(slice(data, 0, 6), mean_loss);
+  EXPECT_ERROR(trainer.no_sync(slice(data, 6, 12), fails), std::runtime_error, "a bad row");
+  trainer.no_sync(slice(data, 6, 12), mean_loss);
+  EXPECT_ERROR(trainer.step(slice(data, 12, 18), fails), std::runtime_error, "a bad row");
+  trainer.step(slice(data, 12, 18), mean_loss);
+
+  const auto expected = values_of(calm.model()), found = values_of(trainer.model());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], found[i]));
+}
+
+TEST(NoSync, ANumberThatIsNotFiniteEndsTheStepAndItsParts) {
+  const Rows data = make_rows(4);
+  const auto infinite = [](const Mlp& model, const Rows& rows) {
+    return mean_loss(model, rows) / (model.w1.detach() * 0).sum();
+  };
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  DataParallel calm(make_mlp(), options_of(2, 2));
+  trainer.no_sync(data, infinite);
+  EXPECT_ERROR(trainer.step(data, mean_loss), NonFiniteError, "Nothing was updated");
+  trainer.step(data, mean_loss);
+  calm.step(data, mean_loss);
+  EXPECT_TRUE(same_bits(trainer.model().w1, calm.model().w1));
+
+  DataParallelOptions skips = options_of(2, 2);
+  skips.non_finite = NonFinite::kSkip;
+  DataParallel skipping(make_mlp(), skips);
+  skipping.no_sync(data, infinite);
+  EXPECT_TRUE(skipping.step(data, mean_loss).skipped);
+  EXPECT_FALSE(skipping.step(data, mean_loss).skipped);
+}
+
+// The part is run again, on what was put back; what the parts before it have summed stays.
+TEST(NoSync, APartOfFlippedParametersIsHealedAndRunAgain) {
+  const Rows data = make_rows(12);
+  const auto run = [&](bool flips) {
+    DataParallelOptions options = options_of(2, 2);
+    options.audit = {.on_drift = OnDrift::kHeal};
+    options.share_parameters = false;
+    DataParallel trainer(make_mlp(), options);
+    trainer.step(slice(data, 0, 4), mean_loss);
+    trainer.no_sync(slice(data, 4, 8), mean_loss);
+    if (flips) {
+      auto* const words = static_cast<std::uint32_t*>(trainer.replica(1).w1.data_ptr());
+      words[70] ^= 1U << 22;
+    }
+    const StepReport part = trainer.no_sync(slice(data, 8, 12), mean_loss);
+    EXPECT_EQ(part.healed.empty(), !flips);
+    trainer.step(slice(data, 0, 4), mean_loss);
+    return values_of(trainer.model());
+  };
+  const auto expected = run(false), found = run(true);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], found[i]));
+}
+
+TEST(NoSync, IsRefusedWhereItCannotKeepWhatIsPromised) {
+  const Rows data = make_rows(4);
+  DataParallel invariant(make_mlp(), {.global_batch = 4, .logical_shards = 2, .devices = first_devices(2)});
+  EXPECT_ERROR(invariant.no_sync(data, mean_loss), InvalidArgument, "logical_shards");
+  DataParallelOptions options = options_of(2, 2);
+  options.compress = {.codec = compress::fp16()};
+  DataParallel compressed(make_mlp(), options);
+  EXPECT_ERROR(compressed.no_sync(data, mean_loss), InvalidArgument, "compress");
+
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const guard::Checkpoint start = trainer.snapshot();
+  trainer.no_sync(data, mean_loss);
+  EXPECT_ERROR(trainer.snapshot(), InvalidArgument, "gradients of 4 rows");
+  // Going back to a checkpoint leaves nothing of the parts behind.
+  trainer.restore(start);
+  trainer.step(data, mean_loss);
+  DataParallel calm(make_mlp(), options_of(2, 2));
+  calm.step(data, mean_loss);
+  EXPECT_TRUE(same_bits(trainer.model().w1, calm.model().w1));
+  EXPECT_ERROR(trainer.no_sync(make_rows(5), mean_loss), InvalidArgument, "it takes 1 to 4");
+}
+
+}  // namespace
+}  // namespace brigade::training
