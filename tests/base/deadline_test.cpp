@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace brigade {
-namespace {
+namespace deadline_test {
 
 using namespace std::chrono_literals;
 
@@ -27,5 +27,5 @@ TEST(Deadline, CountsDownFromItsTimeout) {
 
 TEST(Deadline, DoesNotOverflow) { EXPECT_TRUE(Deadline::in(Deadline::Clock::duration::max()).is_never()); }
 
-}  // namespace
+}  // namespace deadline_test
 }  // namespace brigade

@@ -8,7 +8,7 @@
 #include "base/digest_kernels.h"
 
 namespace brigade {
-namespace {
+namespace digest_test {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -55,5 +55,5 @@ TEST(Digest, ChangesWithEveryByte) {
   }
 }
 
-}  // namespace
+}  // namespace digest_test
 }  // namespace brigade

@@ -9,7 +9,7 @@
 #include "brigade/base/error.h"
 
 namespace brigade {
-namespace {
+namespace environment_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -71,5 +71,5 @@ TEST(Environment, RefusesWhatCannotBeUsedAndSaysWhatCan) {
       ThrowsMessage<EnvironmentError>(HasSubstr("\"trace\", \"debug\"")));
 }
 
-}  // namespace
+}  // namespace environment_test
 }  // namespace brigade

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace brigade {
-namespace {
+namespace error_test {
 
 TEST(Error, EndsWithEveryPartOfItsContext) {
   const auto site = std::source_location::current();
@@ -35,5 +35,5 @@ TEST(NearestName, FindsASlipOfTheFingerAndNothingElse) {
   EXPECT_EQ(nearest_name("transformer", models), "");
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace brigade

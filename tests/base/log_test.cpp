@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 namespace brigade {
-namespace {
+namespace log_test {
 
 using testing::ExitedWithCode;
 
@@ -55,5 +55,5 @@ TEST(LogDeathTest, WarnsOncePerKey) {
       ExitedWithCode(0), testing::StrEq("brigade: warning: first\nbrigade: warning: other\n"));
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace brigade

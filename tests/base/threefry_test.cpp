@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace brigade {
-namespace {
+namespace threefry_test {
 
 using Block = std::array<std::uint32_t, 2>;
 
@@ -18,5 +18,5 @@ TEST(Threefry, PutsTheHighHalfOfACounterFirst) {
   EXPECT_EQ(threefry2x32({1, 2}, std::uint64_t{0x0000000300000004}), threefry2x32({1, 2}, 3, 4));
 }
 
-}  // namespace
+}  // namespace threefry_test
 }  // namespace brigade

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace brigade {
-namespace {
+namespace wait_word_test {
 
 using namespace std::chrono_literals;
 
@@ -64,5 +64,5 @@ TEST(WaitWord, WakesEveryWaiter) {
   for (auto& thread : threads) thread.join();
 }
 
-}  // namespace
+}  // namespace wait_word_test
 }  // namespace brigade

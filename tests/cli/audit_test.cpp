@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade {
-namespace {
+namespace audit_test {
 
 using guard::Content;
 using testing::AllOf;
@@ -120,5 +120,5 @@ TEST_F(Audit, OnePathIsNotEnough) {
   EXPECT_THAT(ran.err, HasSubstr("B is required"));
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace brigade

@@ -6,7 +6,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade {
-namespace {
+namespace config_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -67,5 +67,5 @@ TEST(ConfigFile, MustBeThere) {
   EXPECT_THAT(refusal({"--config", "/nowhere/run.toml"}, 3), HasSubstr("/nowhere/run.toml: the file cannot be read"));
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace brigade

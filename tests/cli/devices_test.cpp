@@ -4,7 +4,7 @@
 #include "support/process.h"
 
 namespace brigade {
-namespace {
+namespace devices_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -29,5 +29,5 @@ TEST(DevicesCommand, RefusesAnEnvironmentThatCannotBeUsed) {
               HasSubstr("BRIGADE_CPU_DEVICES=\"many\" cannot be used: it takes a whole number from 1 to 1024"));
 }
 
-}  // namespace
+}  // namespace devices_test
 }  // namespace brigade

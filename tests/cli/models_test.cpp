@@ -12,7 +12,7 @@
 #include "support/errors.h"
 
 namespace brigade::cli {
-namespace {
+namespace models_test {
 
 const DataShape kImages = {.row = {28, 28}, .classes = 10};
 const DataShape kColours = {.row = {3, 32, 32}, .classes = 10};
@@ -140,5 +140,5 @@ TEST(Models, RowsThatAreNoImagesAreRefusedWithWhatWouldDo) {
   EXPECT_ERROR(make("resnet18", low), InvalidArgument, "resnet18 takes images of 8 x 8 and more, and these are 7 x 28");
 }
 
-}  // namespace
+}  // namespace models_test
 }  // namespace brigade::cli

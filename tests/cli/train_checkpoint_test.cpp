@@ -8,7 +8,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade {
-namespace {
+namespace train_checkpoint_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -109,5 +109,5 @@ TEST(TrainSafety, OptionsReachTheRun) {
   EXPECT_THAT(refusal({"--on-drift", "hael"}), HasSubstr("\"heal\""));
 }
 
-}  // namespace
+}  // namespace train_checkpoint_test
 }  // namespace brigade

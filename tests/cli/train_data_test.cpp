@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade {
-namespace {
+namespace train_data_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -278,5 +278,5 @@ TEST(TrainData, NetworksForImagesRefuseRowsOfNumbers) {
               HasSubstr("cnn is a network for images, and the rows of this data are 2"));
 }
 
-}  // namespace
+}  // namespace train_data_test
 }  // namespace brigade

@@ -7,7 +7,7 @@
 #include "events.h"
 
 namespace brigade {
-namespace {
+namespace train_options_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -196,5 +196,5 @@ TEST(TrainOptions, NamesThatDoNotExistGetTheNearest) {
   EXPECT_THAT(refusal({"--non-finite", "ignore"}), HasSubstr("there are \"stop\" and \"skip\""));
 }
 
-}  // namespace
+}  // namespace train_options_test
 }  // namespace brigade

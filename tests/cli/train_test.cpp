@@ -8,7 +8,7 @@
 #include "events.h"
 
 namespace brigade {
-namespace {
+namespace train_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -187,5 +187,5 @@ TEST(TrainCommand, EndsItsJsonWithTheTableOnCtrlC) {
   EXPECT_EQ(end["test_rows"], 10'000);
 }
 
-}  // namespace
+}  // namespace train_test
 }  // namespace brigade

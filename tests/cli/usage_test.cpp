@@ -7,7 +7,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade {
-namespace {
+namespace usage_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -98,5 +98,5 @@ TEST(Usage, ImagesOfAnotherSizeAreRefused) {
                                  (folder.path() / "train-images-idx3-ubyte").string() + " are 28 x 28"));
 }
 
-}  // namespace
+}  // namespace usage_test
 }  // namespace brigade

@@ -1,7 +1,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace all_reduce_test {
 
 using testing::bits_of;
 using testing::in_place;
@@ -130,5 +130,5 @@ TEST(AllReduce, InputsThatAreNotOutputsStayAsTheyWere) {
   });
 }
 
-}  // namespace
+}  // namespace all_reduce_test
 }  // namespace brigade::comm

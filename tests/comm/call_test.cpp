@@ -6,7 +6,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace call_test {
 
 std::vector<Piece> pieces_of(std::vector<std::byte>& memory, const std::vector<std::uint8_t>& sizes) {
   std::vector<Piece> pieces;
@@ -54,5 +54,5 @@ TEST(Fingerprint, SeesTheOrderOfPairsAndPieces) {
             fingerprint({.operation = Operation::kAllGather, .pieces = descending}, ""));
 }
 
-}  // namespace
+}  // namespace call_test
 }  // namespace brigade::comm

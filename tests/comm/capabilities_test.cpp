@@ -9,7 +9,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace capabilities_test {
 
 using testing::text_of;
 
@@ -70,5 +70,5 @@ TEST(Capabilities, RefusalsSayWhatIsTaken) {
               ::testing::HasSubstr("max of complex64 is not defined; complex64 takes sum, with any divisor"));
 }
 
-}  // namespace
+}  // namespace capabilities_test
 }  // namespace brigade::comm

@@ -7,7 +7,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace chaos_test {
 
 using testing::outcomes;
 using testing::text_of;
@@ -145,5 +145,5 @@ TEST(Chaos, NobodyLeavesWhileOthersStillMoveItsMemory) {
   }
 }
 
-}  // namespace
+}  // namespace chaos_test
 }  // namespace brigade::comm

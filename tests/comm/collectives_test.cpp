@@ -5,7 +5,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace collectives_test {
 
 using testing::bits_of;
 using testing::in_place;
@@ -299,5 +299,5 @@ TEST(ThreadGroup, CarriesThirtyTwoParticipantsOnAnyMachine) {
   });
 }
 
-}  // namespace
+}  // namespace collectives_test
 }  // namespace brigade::comm

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace brigade::comm {
-namespace {
+namespace dtype_test {
 
 TEST(DType, HasTheSizeAndNameThatFrameworksGiveIt) {
   EXPECT_EQ(size_of(DType::kBool), 1u);
@@ -18,5 +18,5 @@ TEST(DType, HasTheSizeAndNameThatFrameworksGiveIt) {
   EXPECT_EQ(name_of(DType::kFloat64), "float64");
 }
 
-}  // namespace
+}  // namespace dtype_test
 }  // namespace brigade::comm

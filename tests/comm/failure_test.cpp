@@ -11,7 +11,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace failure_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -305,5 +305,5 @@ TEST_F(WrongCall, OverlapInPartIsRefused) {
   expect<InvalidArgument>([&](Group& member) { member.all_reduce({}, {&overlapping, 1}, {}); });
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace brigade::comm

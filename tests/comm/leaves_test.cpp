@@ -5,7 +5,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace leaves_test {
 
 using ::testing::AllOf;
 using testing::bits_of;
@@ -282,5 +282,5 @@ TEST(Leaves, TravelWhileOthersStillCompute) {
   for (const Values& result : results) EXPECT_EQ(bits_of(result), bits_of(leaves.sum(0, 3)));
 }
 
-}  // namespace
+}  // namespace leaves_test
 }  // namespace brigade::comm

@@ -4,7 +4,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace mismatch_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -240,5 +240,5 @@ TEST(Mismatch, ALineOfDifferenceIsNotOne) {
   });
 }
 
-}  // namespace
+}  // namespace mismatch_test
 }  // namespace brigade::comm

@@ -10,7 +10,7 @@
 #include "comm/reduce_support.h"
 
 namespace brigade::comm {
-namespace {
+namespace narrow_test {
 
 using testing::bits_of;
 using testing::Float16;
@@ -162,5 +162,5 @@ TEST(NarrowRounding, DoesNotDependOnTheProcessorsModes) {
 #endif
 }
 
-}  // namespace
+}  // namespace narrow_test
 }  // namespace brigade::comm

@@ -7,7 +7,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace pending_test {
 
 using ::testing::AllOf;
 using testing::bits_of;
@@ -323,5 +323,5 @@ TEST_P(PendingOf, NobodyTouchesTheMemoryOfOneThatUnwinds) {
   }
 }
 
-}  // namespace
+}  // namespace pending_test
 }  // namespace brigade::comm

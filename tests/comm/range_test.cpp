@@ -8,7 +8,7 @@
 #include "comm/reduce_support.h"
 
 namespace brigade::comm {
-namespace {
+namespace range_test {
 
 using testing::Memory;
 using testing::Oracle;
@@ -156,5 +156,5 @@ TEST(Copy, OfAnythingToItselfChangesNothing) {
   EXPECT_EQ(bytes, std::vector<std::byte>(300, std::byte{7}));
 }
 
-}  // namespace
+}  // namespace range_test
 }  // namespace brigade::comm

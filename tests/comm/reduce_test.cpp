@@ -6,7 +6,7 @@
 #include "comm/reduce_support.h"
 
 namespace brigade::comm {
-namespace {
+namespace reduce_test {
 
 using testing::bits_of;
 using testing::Bool;
@@ -205,5 +205,5 @@ TEST(Reduce, RefusesSpansThatDoNotFit) {
   EXPECT_THROW(comm::reduce({}, DType::kInt32, six, std::span(out).first(6)), InvalidArgument);
 }
 
-}  // namespace
+}  // namespace reduce_test
 }  // namespace brigade::comm

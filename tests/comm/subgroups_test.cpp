@@ -4,7 +4,7 @@
 #include "comm/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace subgroups_test {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
@@ -223,5 +223,5 @@ TEST(Subgroups, WrongRanksAreRefused) {
   EXPECT_THAT(text({}), HasSubstr("rank 1, which is not among them"));
 }
 
-}  // namespace
+}  // namespace subgroups_test
 }  // namespace brigade::comm

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace byte_source_test {
 
 Bytes read_all(ByteSource& source) {
   Bytes bytes(1000);
@@ -83,5 +83,5 @@ TEST(FileSource, SaysWhyAFileCannotBeOpened) {
   expect_error<DataError>([&] { FileSource file(path); }, {path.string(), "cannot be opened", "symbolic links"});
 }
 
-}  // namespace
+}  // namespace byte_source_test
 }  // namespace brigade::data

@@ -15,7 +15,7 @@
 extern "C" int fuzz_csv(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
-namespace {
+namespace csv_table_test {
 
 using Names = std::vector<std::string>;
 using Labels = std::vector<std::int64_t>;
@@ -209,5 +209,5 @@ TEST(CsvReplay, HoldsForTheCorpusItsTruncationsAndItsByteChanges) {
   replay_corpus(fuzz_csv, BRIGADE_FUZZ_CORPUS "/csv");
 }
 
-}  // namespace
+}  // namespace csv_table_test
 }  // namespace brigade::data

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace csv_test {
 
 constexpr std::string_view kIris = "length,width,species\n5.1,3.5,setosa\n6,3,virginica\n4.9,3,setosa\n";
 
@@ -52,5 +52,5 @@ TEST(Csv, NamesTheFileLineAndColumnOfWhatItRefuses) {
   EXPECT_ERROR(csv(folder.path() / "absent"), DataError, "there is no such file");
 }
 
-}  // namespace
+}  // namespace csv_test
 }  // namespace brigade::data

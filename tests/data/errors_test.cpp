@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace brigade::data {
-namespace {
+namespace errors_test {
 
 TEST(Shown, QuotesTextAndLeavesUtf8AsItIs) {
   EXPECT_EQ(shown(""), "\"\"");
@@ -38,5 +38,5 @@ TEST(Shown, CutsLongTextBetweenCharacters) {
   EXPECT_EQ(shown(umlaut_at_79 + "yz"), fmt::format("\"{}\"...", umlaut_at_79));
 }
 
-}  // namespace
+}  // namespace errors_test
 }  // namespace brigade::data

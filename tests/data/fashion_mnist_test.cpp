@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace fashion_mnist_test {
 
 void write_part(const TemporaryFolder& folder, const std::string& part, std::uint32_t rows, const std::string& suffix,
                 std::uint32_t side = 28) {
@@ -65,5 +65,5 @@ TEST(FashionMnist, RefusesImagesOfAnotherSizeAndNamesTheirFile) {
                           {(folder.path() / "t10k-images-idx3-ubyte").string(), "images of 14 x 14", "28 x 28"});
 }
 
-}  // namespace
+}  // namespace fashion_mnist_test
 }  // namespace brigade::data

@@ -12,7 +12,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace file_sink_test {
 
 std::ptrdiff_t files_in(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
@@ -92,5 +92,5 @@ TEST(FileSink, SaysWhenThereIsNoRoomAndRemovesWhatItWrote) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-}  // namespace
+}  // namespace file_sink_test
 }  // namespace brigade::data

@@ -11,7 +11,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace idx_parser_test {
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 30;
 
@@ -187,5 +187,5 @@ TEST(PackedIdx, RefusesWhatUnpacksToTooFewElements) {
   expect_error<DataError>([&] { parse_packed(gzip(file)); }, {"ends after 23 of 24 elements"});
 }
 
-}  // namespace
+}  // namespace idx_parser_test
 }  // namespace brigade::data

@@ -14,7 +14,7 @@
 extern "C" int fuzz_idx(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
-namespace {
+namespace idx_replay_test {
 
 TEST(IdxReplay, HoldsForTheCorpusItsTruncationsAndItsByteChanges) {
   replay_corpus(fuzz_idx, BRIGADE_FUZZ_CORPUS "/idx");
@@ -78,5 +78,5 @@ TEST(IdxReplay, GivesTheErrorThatEachFileOfTheCorpusStandsFor) {
   EXPECT_EQ(files, kExpected.size());
 }
 
-}  // namespace
+}  // namespace idx_replay_test
 }  // namespace brigade::data

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace idx_test {
 
 TEST(ReadIdx, GivesBytesOfTheStatedShape) {
   const TemporaryFolder folder;
@@ -65,5 +65,5 @@ TEST(Idx, RefusesALabelThatIsNoClass) {
   expect_error<InvalidArgument>([&] { idx(images, labels, {.classes = -1}); }, {"-1 classes"});
 }
 
-}  // namespace
+}  // namespace idx_test
 }  // namespace brigade::data

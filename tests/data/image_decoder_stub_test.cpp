@@ -8,7 +8,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace image_decoder_stub_test {
 
 TEST(ImageDecoderStub, SaysHowToBuildWithImages) {
   for (const std::string name : {"rgb.png", "colour.jpg"}) {
@@ -18,5 +18,5 @@ TEST(ImageDecoderStub, SaysHowToBuildWithImages) {
   }
 }
 
-}  // namespace
+}  // namespace image_decoder_stub_test
 }  // namespace brigade::data

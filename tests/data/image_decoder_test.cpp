@@ -17,7 +17,7 @@
 extern "C" int fuzz_image(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
-namespace {
+namespace image_decoder_test {
 
 const std::filesystem::path kRecorded = cases::own_path("images");
 constexpr std::uint64_t kLimit = 1 << 20;
@@ -157,5 +157,5 @@ TEST(ImageDecoder, RefusesProgressiveFilesOfTooManyScans) {
 
 TEST(ImageReplay, HoldsForRecordedFilesTheirTruncationsAndTheirByteChanges) { replay_corpus(fuzz_image, kRecorded); }
 
-}  // namespace
+}  // namespace image_decoder_test
 }  // namespace brigade::data

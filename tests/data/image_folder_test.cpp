@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace image_folder_test {
 
 namespace fs = std::filesystem;
 
@@ -130,5 +130,5 @@ TEST(ImageFolder, HoldsToItsLimits) {
   EXPECT_ERROR(image_folder(photos.path(), {.height = -1, .width = -1}), InvalidArgument, "-1 x -1");
 }
 
-}  // namespace
+}  // namespace image_folder_test
 }  // namespace brigade::data

@@ -13,7 +13,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace loader_test {
 
 static_assert(std::ranges::input_range<Loader>);
 
@@ -206,5 +206,5 @@ TEST(Loader, RefusesADatasetThatDoesNotFit) {
   expect_error<InvalidArgument>(with(numbered(0)), {"no rows"});
 }
 
-}  // namespace
+}  // namespace loader_test
 }  // namespace brigade::data

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace normalize_test {
 
 TEST(Normalize, EqualsAPlainLoopForEveryByte) {
   const torch::Tensor bytes = at::arange(256, at::kByte).reshape({2, 8, 16});
@@ -50,5 +50,5 @@ TEST(Normalize, RefusesOtherDtypesAndASpreadOfZero) {
   expect_error<InvalidArgument>([] { normalize(at::zeros({2}, at::kByte), 0, std::nan("")); }, {"above 0"});
 }
 
-}  // namespace
+}  // namespace normalize_test
 }  // namespace brigade::data

@@ -13,7 +13,7 @@
 extern "C" int fuzz_npy(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
-namespace {
+namespace npy_parser_test {
 
 constexpr std::uint64_t kLimit = 1 << 30;
 
@@ -154,5 +154,5 @@ TEST(NpyReplay, HoldsForRecordedFilesTheirTruncationsAndTheirByteChanges) {
   replay_corpus(fuzz_npy, BRIGADE_FUZZ_CORPUS "/npy");
 }
 
-}  // namespace
+}  // namespace npy_parser_test
 }  // namespace brigade::data

@@ -11,7 +11,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace npy_test {
 
 const std::filesystem::path kRecorded = cases::own_path("npy");
 
@@ -86,5 +86,5 @@ TEST(Npy, RefusesWhatDoesNotBelongTogether) {
   expect_error<InvalidArgument>(with(y, -1), {"-1 classes cannot be"});
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace brigade::data

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace brigade::data {
-namespace {
+namespace prefetcher_test {
 
 TEST(Prefetcher, GivesAllItemsInOrderAndThenNothing) {
   for (const std::size_t depth : {1u, 2u, 7u}) {
@@ -73,5 +73,5 @@ TEST(Prefetcher, IsDestroyedWithItemsLeftAtAnyMoment) {
   }
 }
 
-}  // namespace
+}  // namespace prefetcher_test
 }  // namespace brigade::data

@@ -11,7 +11,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace read_all_test {
 
 Bytes numbered(std::size_t count) {
   Bytes bytes(count);
@@ -73,5 +73,5 @@ TEST(ReadAll, AsksForMemoryOnlyAsBytesArrive) {
   EXPECT_LE(source.largest_request, (std::size_t{1} << 20) + 1);
 }
 
-}  // namespace
+}  // namespace read_all_test
 }  // namespace brigade::data

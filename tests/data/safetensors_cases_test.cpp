@@ -15,7 +15,7 @@
 extern "C" int fuzz_safetensors(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::data {
-namespace {
+namespace safetensors_cases_test {
 
 constexpr SafeTensorsLimits kLimits = {.header_bytes = kSafeTensorsMaxHeader, .data_bytes = 1 << 30};
 
@@ -92,5 +92,5 @@ TEST(SafeTensorsCases, HoldTheirTruncationsAndTheirByteChangesForTheFuzzTarget) 
   replay_corpus(fuzz_safetensors, cases::own_path("safetensors-python"));
 }
 
-}  // namespace
+}  // namespace safetensors_cases_test
 }  // namespace brigade::data

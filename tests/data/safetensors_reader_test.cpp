@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace safetensors_reader_test {
 
 constexpr SafeTensorsLimits kLimits = {.header_bytes = kSafeTensorsMaxHeader, .data_bytes = 1 << 30};
 
@@ -281,5 +281,5 @@ TEST(SafeTensorsReader, RefusesDeepNestingAtOnce) {
   expect_header_refused(R"({"__metadata__":{"x":)" + nested + "}}", {"an array as its \"x\""});
 }
 
-}  // namespace
+}  // namespace safetensors_reader_test
 }  // namespace brigade::data

@@ -13,7 +13,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace safetensors_test {
 
 const std::filesystem::path kPython = cases::own_path("safetensors-python");
 
@@ -185,5 +185,5 @@ TEST(SafeTensorsDataset, PairsTheTensorsThatAreNamed) {
   EXPECT_ERROR(safetensors(path, {.classes = -1}), InvalidArgument, "-1 classes");
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace brigade::data

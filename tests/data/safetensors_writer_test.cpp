@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace safetensors_writer_test {
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -146,5 +146,5 @@ TEST(SafeTensorsWriter, RefusesBoolsThatAreNeitherZeroNorOne) {
       {"tensor \"mask\"", "neither 0 nor 1"});
 }
 
-}  // namespace
+}  // namespace safetensors_writer_test
 }  // namespace brigade::data

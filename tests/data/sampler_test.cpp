@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace sampler_test {
 
 using Rows = std::vector<std::int64_t>;
 
@@ -89,5 +89,5 @@ TEST(ShardRange, CutsWhatIsThereInOrder) {
   EXPECT_EQ(shard_range(6, 4, 2).size(), 0);
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace brigade::data

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::data {
-namespace {
+namespace text_test {
 
 TEST(ReadText, JoinsFilesPlainAndPacked) {
   const TemporaryFolder folder;
@@ -73,5 +73,5 @@ TEST(Text, IsWhatALoaderTakes) {
   }
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace brigade::data

@@ -11,7 +11,7 @@
 #include "support/process.h"
 
 namespace brigade {
-namespace {
+namespace jax_mlp_test {
 
 using nlohmann::json;
 
@@ -107,5 +107,5 @@ TEST(JaxMlp, RefusesDevicesThatAreNone) {
   EXPECT_NE(ran.err.find("usage: jax_mlp [--devices N]"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace jax_mlp_test
 }  // namespace brigade

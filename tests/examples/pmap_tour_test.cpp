@@ -11,7 +11,7 @@
 #include "support/process.h"
 
 namespace brigade {
-namespace {
+namespace pmap_tour_test {
 
 std::vector<std::string> lines_of(const char* path) {
   std::ifstream file(path);
@@ -82,5 +82,5 @@ TEST(PmapTour, PrintsWhatThePageShowsWhateverTheMachine) {
   }
 }
 
-}  // namespace
+}  // namespace pmap_tour_test
 }  // namespace brigade

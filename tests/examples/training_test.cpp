@@ -10,7 +10,7 @@
 #include "support/process.h"
 
 namespace brigade {
-namespace {
+namespace training_test {
 
 using testing::HasSubstr;
 
@@ -94,5 +94,5 @@ TEST(TrainingExamples, SayHowTheyAreCalled) {
   EXPECT_THAT(ran.err, HasSubstr("[STEPS], a whole number above 0"));
 }
 
-}  // namespace
+}  // namespace training_test
 }  // namespace brigade

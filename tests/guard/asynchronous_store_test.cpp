@@ -14,7 +14,7 @@
 #include "support/errors.h"
 
 namespace brigade::guard {
-namespace {
+namespace asynchronous_store_test {
 
 using namespace testing;
 using ::testing::AllOf;
@@ -181,5 +181,5 @@ TEST(AsynchronousStore, WhatCannotBeWrittenKeepsItsType) {
   expect_error<InvalidArgument>([&] { store.finish(); }, {"step 1", "state.loss", "not finite"});
 }
 
-}  // namespace
+}  // namespace asynchronous_store_test
 }  // namespace brigade::guard

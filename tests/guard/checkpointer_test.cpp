@@ -12,7 +12,7 @@
 #include "support/temporary_folder.h"
 
 namespace brigade::guard {
-namespace {
+namespace checkpointer_test {
 
 using ::testing::HasSubstr;
 
@@ -124,5 +124,5 @@ TEST(Checkpointer, AFolderThatIsNoCheckpointIsRefused) {
   expect_error<DataError>([&] { load(folder.path() / "absent"); }, {"absent", "does not exist"});
 }
 
-}  // namespace
+}  // namespace checkpointer_test
 }  // namespace brigade::guard

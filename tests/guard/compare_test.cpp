@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::guard {
-namespace {
+namespace compare_test {
 
 using Kind = Difference::Kind;
 using ::testing::ElementsAre;
@@ -111,5 +111,5 @@ TEST(Compare, ADtypeThatNoFileHoldsIsRefused) {
   EXPECT_ERROR(compare(phases, phases), InvalidArgument, "ComplexFloat");
 }
 
-}  // namespace
+}  // namespace compare_test
 }  // namespace brigade::guard

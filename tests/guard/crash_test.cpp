@@ -6,7 +6,7 @@
 #include "guard/support.h"
 
 namespace brigade::guard {
-namespace {
+namespace crash_test {
 
 using namespace testing;
 
@@ -91,5 +91,5 @@ TEST(Crash, WhileLeftoversAreRemovedLeavesTheNewest) {
   expect_one_of(states, {example(2)});
 }
 
-}  // namespace
+}  // namespace crash_test
 }  // namespace brigade::guard

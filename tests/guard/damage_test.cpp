@@ -7,7 +7,7 @@
 #include "guard/support.h"
 
 namespace brigade::guard {
-namespace {
+namespace damage_test {
 
 using namespace testing;
 using ::testing::AllOf;
@@ -107,5 +107,5 @@ TEST_F(Damage, OfHugeFilesIsFoundAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace damage_test
 }  // namespace brigade::guard

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace brigade::guard {
-namespace {
+namespace difference_test {
 
 using comm::DType;
 
@@ -78,5 +78,5 @@ TEST(Difference, OfBoolsIsNamed) {
   EXPECT_FALSE(found->largest_ulps);
 }
 
-}  // namespace
+}  // namespace difference_test
 }  // namespace brigade::guard

@@ -8,7 +8,7 @@
 #include "guard/support.h"
 
 namespace brigade::guard {
-namespace {
+namespace faults_test {
 
 using namespace testing;
 
@@ -258,5 +258,5 @@ TEST(Faults, BytesThatAreReadBackOtherwiseAreNoCheckpoint) {
   EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre(".lock", "step-00000001"));
 }
 
-}  // namespace
+}  // namespace faults_test
 }  // namespace brigade::guard

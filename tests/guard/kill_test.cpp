@@ -9,7 +9,7 @@
 #include "guard/support.h"
 
 namespace brigade::guard {
-namespace {
+namespace kill_test {
 
 using namespace testing;
 
@@ -73,5 +73,5 @@ TEST(Kill, AtARandomMomentLeavesTheNewestOrTheOneBefore) {
   for (const std::string& name : names_in(folder.path())) EXPECT_FALSE(name.starts_with(".tmp")) << name;
 }
 
-}  // namespace
+}  // namespace kill_test
 }  // namespace brigade::guard

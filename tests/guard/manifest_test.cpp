@@ -6,7 +6,7 @@
 #include "support/errors.h"
 
 namespace brigade::guard {
-namespace {
+namespace manifest_test {
 
 const Manifest kManifest = {
     .step = 42,
@@ -79,5 +79,5 @@ TEST(StepFolder, IsNamedByItsStepAndNothingElseIs) {
     EXPECT_EQ(step_of(name), std::nullopt) << name;
 }
 
-}  // namespace
+}  // namespace manifest_test
 }  // namespace brigade::guard

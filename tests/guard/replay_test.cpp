@@ -14,7 +14,7 @@
 extern "C" int fuzz_checkpoint(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::guard {
-namespace {
+namespace replay_test {
 
 TEST(CheckpointReplay, HoldsForTheCorpusItsTruncationsAndItsByteChanges) {
   data::replay_corpus(fuzz_checkpoint, BRIGADE_FUZZ_CORPUS "/checkpoint");
@@ -59,5 +59,5 @@ TEST(CheckpointReplay, GivesTheErrorThatEachFileOfTheCorpusStandsFor) {
   EXPECT_EQ(files, expected.size());
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace brigade::guard

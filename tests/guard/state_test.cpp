@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::guard {
-namespace {
+namespace state_test {
 
 using nlohmann::json;
 
@@ -63,5 +63,5 @@ TEST(State, OfAHostileFileIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace brigade::guard

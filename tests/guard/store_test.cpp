@@ -13,7 +13,7 @@
 #include "support/errors.h"
 
 namespace brigade::guard {
-namespace {
+namespace store_test {
 
 using namespace testing;
 using ::testing::ElementsAre;
@@ -250,5 +250,5 @@ TEST(Store, CanBeReadWhileItIsWritten) {
   EXPECT_EQ(newest_in(folder.path()), example(150));
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace brigade::guard

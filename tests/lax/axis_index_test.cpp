@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace axis_index_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -41,5 +41,5 @@ TEST(AxisIndex, IsInScopeInTheBodyOnly) {
   EXPECT_THAT(f([](torch::Tensor) { return lax::axis_size("j"); }), refused("in scope is \"i\""));
 }
 
-}  // namespace
+}  // namespace axis_index_test
 }  // namespace brigade

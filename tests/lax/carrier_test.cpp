@@ -7,7 +7,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace carrier_test {
 
 using lax::detail::Invocation;
 using lax::detail::Tensors;
@@ -120,5 +120,5 @@ TEST(FewDtypes, LeaveComplexTemporariesInTheirMemory) {
       {.axis_name = "i"})(torch::ones({3, 100}, torch::kComplexFloat));
 }
 
-}  // namespace
+}  // namespace carrier_test
 }  // namespace brigade

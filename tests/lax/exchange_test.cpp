@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace exchange_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -185,5 +185,5 @@ TEST(Exchanges, WithDifferentArgumentsOnDifferentDevicesAreAMismatch) {
       ThrowsMessage<CollectiveMismatch>(HasSubstr("all_to_all(split 1, concat 0)")));
 }
 
-}  // namespace
+}  // namespace exchange_test
 }  // namespace brigade

@@ -7,7 +7,7 @@
 #include "support/tree_sum.h"
 
 namespace brigade {
-namespace {
+namespace gather_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -161,5 +161,5 @@ TEST(Gathers, AlongDifferentDimensionsOnDifferentDevicesAreAMismatch) {
       ThrowsMessage<CollectiveMismatch>(HasSubstr("\"psum_scatter(tiled)\"")));
 }
 
-}  // namespace
+}  // namespace gather_test
 }  // namespace brigade

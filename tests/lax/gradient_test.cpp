@@ -7,7 +7,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace gradient_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -228,5 +228,5 @@ TEST(Gradients, OfWhatOnlySomeDevicesDifferentiateAreAMismatchInForward) {
           AllOf(HasSubstr("\"psum of what requires grad\""), HasSubstr("called all_reduce \"psum\""))));
 }
 
-}  // namespace
+}  // namespace gradient_test
 }  // namespace brigade

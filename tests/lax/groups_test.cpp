@@ -7,7 +7,7 @@
 #include "support/tree_sum.h"
 
 namespace brigade {
-namespace {
+namespace groups_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -147,5 +147,5 @@ TEST(Groups, MeetMoreOftenInOneThanInAnother) {
   EXPECT_EQ(f[6].item<float>(), 7.0F);
 }
 
-}  // namespace
+}  // namespace groups_test
 }  // namespace brigade

@@ -4,7 +4,7 @@
 #include "brigade/brigade.h"
 
 namespace brigade {
-namespace {
+namespace many_devices_test {
 
 const bool kThirtyTwo = (set_cpu_devices(32), true);
 
@@ -39,5 +39,5 @@ TEST(ManyDevices, ThirtyTwoTrainStepsStayEqual) {
   for (int i = 1; i < 32; ++i) EXPECT_TRUE(torch::equal(w[i], w[0]));
 }
 
-}  // namespace
+}  // namespace many_devices_test
 }  // namespace brigade

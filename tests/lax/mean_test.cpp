@@ -7,7 +7,7 @@
 #include "support/tree_sum.h"
 
 namespace brigade {
-namespace {
+namespace mean_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -171,5 +171,5 @@ TEST(WeightedPmean, RefusesWeightsThatGiveNoMean) {
               ThrowsMessage<InvalidArgument>(HasSubstr("the weight of a pmean is complex")));
 }
 
-}  // namespace
+}  // namespace mean_test
 }  // namespace brigade

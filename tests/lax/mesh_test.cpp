@@ -7,7 +7,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace mesh_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -198,5 +198,5 @@ TEST(MeshErrors, OfAPmapWhoseOptionsDisagree) {
       ThrowsMessage<InvalidArgument>(HasSubstr("the size of the mesh is 2 and `devices` names 1")));
 }
 
-}  // namespace
+}  // namespace mesh_test
 }  // namespace brigade

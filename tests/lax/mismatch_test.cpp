@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace mismatch_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -68,5 +68,5 @@ TEST(Mismatches, AreKnownToWhoCatchesThem) {
   }
 }
 
-}  // namespace
+}  // namespace mismatch_test
 }  // namespace brigade

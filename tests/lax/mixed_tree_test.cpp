@@ -7,7 +7,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace mixed_tree_test {
 
 using Leaves = std::map<std::string, torch::Tensor>;
 
@@ -90,5 +90,5 @@ TEST(MixedTrees, PassThroughEveryCollectiveTogetherAndLeafByLeaf) {
   }
 }
 
-}  // namespace
+}  // namespace mixed_tree_test
 }  // namespace brigade

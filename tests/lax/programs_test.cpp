@@ -12,7 +12,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade::programs {
-namespace {
+namespace programs_test {
 
 // Ours: what the device that calls it gets.
 Tensors call(const Step& step, Tensors tree) {
@@ -228,5 +228,5 @@ TEST(Programs, OfRandomCollectivesAgreeWithAPlainLoopBitForBit) {
   EXPECT_TRUE(all_agree);
 }
 
-}  // namespace
+}  // namespace programs_test
 }  // namespace brigade::programs

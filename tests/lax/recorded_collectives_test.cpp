@@ -8,7 +8,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace recorded_collectives_test {
 
 using Body = std::function<torch::Tensor(torch::Tensor)>;
 
@@ -118,5 +118,5 @@ TEST(RecordedCollectives, AgreeWithJaxInValuesAndGradients) {
   EXPECT_GE(checked.size(), 17U);
 }
 
-}  // namespace
+}  // namespace recorded_collectives_test
 }  // namespace brigade

@@ -9,7 +9,7 @@
 #include "support/tree_sum.h"
 
 namespace brigade {
-namespace {
+namespace reduce_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -314,5 +314,5 @@ TEST(Reductions, OfGradientsRefuseDtypesThatCannotTravel) {
                                            HasSubstr("reduce_test.cpp:"))));
 }
 
-}  // namespace
+}  // namespace reduce_test
 }  // namespace brigade

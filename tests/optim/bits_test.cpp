@@ -4,7 +4,7 @@
 #include "optim/rules.h"
 
 namespace brigade::optim::testing {
-namespace {
+namespace bits_test {
 
 template <class T>
 class RuleBits : public ::testing::Test {};
@@ -46,5 +46,5 @@ TYPED_TEST(RuleBits, OfElementwiseRulesDoNotDependOnCutsAnywhere) {
   }
 }
 
-}  // namespace
+}  // namespace bits_test
 }  // namespace brigade::optim::testing

@@ -15,7 +15,7 @@
 #include "support/errors.h"
 
 namespace brigade::optim::testing {
-namespace {
+namespace block_sums_test {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -128,5 +128,5 @@ TEST(PreparedGradient, IsRoundedOnce) {
   EXPECT_GT(rounded_wrongly_twice, 100);
 }
 
-}  // namespace
+}  // namespace block_sums_test
 }  // namespace brigade::optim::testing

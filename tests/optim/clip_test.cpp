@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::optim {
-namespace {
+namespace clip_test {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -52,5 +52,5 @@ TEST(Clip, RefusesLimitsThatCannotBe) {
   }
 }
 
-}  // namespace
+}  // namespace clip_test
 }  // namespace brigade::optim

@@ -11,7 +11,7 @@
 #include "support/errors.h"
 
 namespace brigade::optim {
-namespace {
+namespace groups_test {
 
 struct Model {
   std::vector<std::string> names = {"encoder.0.weight", "encoder.0.bias", "encoder.norm.weight", "head[0].weight",
@@ -122,5 +122,5 @@ TEST(Glob, CountsTheEditsThatAreMissing) {
   EXPECT_EQ(edits_to_match("*c", "ab"), 1u);
 }
 
-}  // namespace
+}  // namespace groups_test
 }  // namespace brigade::optim

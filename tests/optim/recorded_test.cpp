@@ -22,7 +22,7 @@
 #include "support/cases.h"
 
 namespace brigade::optim {
-namespace {
+namespace recorded_test {
 
 // The arguments of a recorded rule. Each has to be asked for: one that a test does not know would not be tested.
 class Arguments {
@@ -189,5 +189,5 @@ TEST(RecordedRules, TakeOptaxsSteps) {
                                           "clip_by_global_norm_then_sgd"}));
 }
 
-}  // namespace
+}  // namespace recorded_test
 }  // namespace brigade::optim

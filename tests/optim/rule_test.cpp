@@ -23,11 +23,7 @@
 #include "optim/rules.h"
 #include "support/errors.h"
 
-namespace {
-
-thread_local std::size_t allocations = 0;
-
-}  // namespace
+static thread_local std::size_t allocations = 0;
 
 // Counts what this program allocates in C++.
 void* operator new(std::size_t size) {
@@ -39,7 +35,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace brigade::optim::testing {
-namespace {
+namespace rule_test {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -323,5 +319,5 @@ TEST(Powers, AreThoseOfTheMathematicalLibrary) {
   }
 }
 
-}  // namespace
+}  // namespace rule_test
 }  // namespace brigade::optim::testing

@@ -11,7 +11,7 @@
 #include "brigade/optim/schedule.h"
 
 namespace brigade::schedule {
-namespace {
+namespace schedule_curves_test {
 
 constexpr std::int64_t kFar = 1'000'000'000'000;
 constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
@@ -219,5 +219,5 @@ TEST(ScheduleCurves, FollowAWarmupOfAnyLength) {
   }
 }
 
-}  // namespace
+}  // namespace schedule_curves_test
 }  // namespace brigade::schedule

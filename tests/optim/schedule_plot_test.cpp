@@ -14,7 +14,7 @@
 #include "support/errors.h"
 
 namespace brigade::schedule {
-namespace {
+namespace schedule_plot_test {
 
 // Lines of characters, from UTF-8.
 std::vector<std::u32string> lines_of(const std::string& text) {
@@ -213,5 +213,5 @@ TEST(SchedulePlot, RefusesWhatCannotBeDrawn) {
   EXPECT_ERROR(plot(constant(1).exponential(10).bind(1), 999), InvalidArgument, "is inf");
 }
 
-}  // namespace
+}  // namespace schedule_plot_test
 }  // namespace brigade::schedule

@@ -13,7 +13,7 @@
 #include "support/case_files.h"
 
 namespace brigade::schedule {
-namespace {
+namespace schedule_recorded_test {
 
 using nlohmann::json;
 
@@ -157,5 +157,5 @@ TEST(RecordedSchedules, FollowOptax) {
   EXPECT_GT(checked, 0);
 }
 
-}  // namespace
+}  // namespace schedule_recorded_test
 }  // namespace brigade::schedule

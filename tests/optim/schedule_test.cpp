@@ -11,7 +11,7 @@
 #include "support/errors.h"
 
 namespace brigade::schedule {
-namespace {
+namespace schedule_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -274,5 +274,5 @@ TEST(Schedule, RefusesStepsBelowZeroAndRatesThatAreTooLarge) {
   EXPECT_ERROR(growing(400), InvalidArgument, "the rate of step 400 is inf");
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace brigade::schedule

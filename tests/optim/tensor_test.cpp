@@ -14,7 +14,7 @@
 #include "support/errors.h"
 
 namespace brigade::optim::testing {
-namespace {
+namespace tensor_test {
 
 torch::Tensor tensor(at::IntArrayRef shape, int seed, at::ScalarType dtype = at::kFloat) {
   const auto values = numbers<double>(static_cast<std::size_t>(c10::multiply_integers(shape)), seed);
@@ -130,5 +130,5 @@ TEST(RulesOnTensors, RefuseWhatTheyCannotUpdateAndChangeNothing) {
   EXPECT_TRUE(state[0].equal(at::ones({2, 2})));
 }
 
-}  // namespace
+}  // namespace tensor_test
 }  // namespace brigade::optim::testing

@@ -16,7 +16,7 @@
 #include "brigade/optim/sgd.h"
 
 namespace brigade::optim {
-namespace {
+namespace torch_test {
 
 torch::Tensor numbers(at::IntArrayRef shape, int seed, at::ScalarType dtype) {
   const std::int64_t count = c10::multiply_integers(shape);
@@ -143,5 +143,5 @@ TEST_P(TorchsSteps, AreThoseOfRmsprop) {
   }
 }
 
-}  // namespace
+}  // namespace torch_test
 }  // namespace brigade::optim

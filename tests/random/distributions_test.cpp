@@ -18,7 +18,7 @@
 #include "support/errors.h"
 
 namespace brigade::random {
-namespace {
+namespace distributions_test {
 
 using Draw = std::function<at::Tensor(at::IntArrayRef shape)>;
 
@@ -249,5 +249,5 @@ TEST(Categorical, RefusesLogitsAndShapesThatDoNotFit) {
   EXPECT_ERROR(categorical(key(0), logits.to(at::kLong)), InvalidArgument, "draws Float or Double, not Long");
 }
 
-}  // namespace
+}  // namespace distributions_test
 }  // namespace brigade::random

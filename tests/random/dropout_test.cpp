@@ -9,7 +9,7 @@
 #include "support/errors.h"
 
 namespace brigade::random {
-namespace {
+namespace dropout_test {
 
 TEST(DropoutMask, KeepsTheShareThatIsNotDropped) {
   constexpr double kCount = 1'000'000;
@@ -54,5 +54,5 @@ TEST(Dropout, RefusesRatesAndTypesThatMakeNoSense) {
                "x is Long; give a floating-point tensor");
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace brigade::random

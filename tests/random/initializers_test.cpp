@@ -10,7 +10,7 @@
 #include "support/errors.h"
 
 namespace brigade::random {
-namespace {
+namespace initializers_test {
 
 void expect_variance(const at::Tensor& weights, double variance, double bound) {
   EXPECT_NEAR(weights.square().mean().item<double>() / variance, 1.0, 0.02);
@@ -65,5 +65,5 @@ TEST(Initializers, RefuseShapesWithoutTwoAxes) {
                "the scale is 0; give a positive number");
 }
 
-}  // namespace
+}  // namespace initializers_test
 }  // namespace brigade::random

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace brigade::random {
-namespace {
+namespace kernels_test {
 
 constexpr ThreefryKey kKey{0x13198a2e, 0x03707344};
 
@@ -280,5 +280,5 @@ TEST_F(InstructionSets, GiveTheSameBits) {
   RecordProperty("targets", static_cast<int>(targets));
 }
 
-}  // namespace
+}  // namespace kernels_test
 }  // namespace brigade::random

@@ -12,7 +12,7 @@
 #include "support/errors.h"
 
 namespace brigade::random {
-namespace {
+namespace key_test {
 
 static_assert(std::is_aggregate_v<Key> && std::is_trivially_copyable_v<Key> && sizeof(Key) == 8);
 
@@ -59,5 +59,5 @@ TEST(FoldIn, OfANumberThatDoesNotFitIsAnError) {
   EXPECT_ERROR(fold_in(key(0), std::int64_t{1} << 32), InvalidArgument, "fold in a larger one in two parts");
 }
 
-}  // namespace
+}  // namespace key_test
 }  // namespace brigade::random

@@ -15,7 +15,7 @@
 #include "support/errors.h"
 
 namespace brigade::random {
-namespace {
+namespace permutation_test {
 
 TEST(Permutation, IsTheKnownOne) {
   EXPECT_TRUE(at::equal(permutation(key(0), 8), at::tensor({0, 1, 5, 6, 4, 3, 2, 7}, at::kLong)));
@@ -76,5 +76,5 @@ TEST(Permutation, RefusesWhatHasNoOrder) {
   EXPECT_ERROR(permutation(key(0), at::zeros({2, 3}), 2), ShapeError, "shape [2, 3] has no axis 2 to reorder");
 }
 
-}  // namespace
+}  // namespace permutation_test
 }  // namespace brigade::random

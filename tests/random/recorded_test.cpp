@@ -14,7 +14,7 @@
 #include "support/cases.h"
 
 namespace brigade::random {
-namespace {
+namespace recorded_test {
 
 using nlohmann::json;
 using Shape = std::vector<std::int64_t>;
@@ -121,5 +121,5 @@ TEST(RecordedDraws, AreThoseOfJax) {
   for (const auto& [name, operation] : operations()) EXPECT_TRUE(seen.contains(name)) << "no case of " << name;
 }
 
-}  // namespace
+}  // namespace recorded_test
 }  // namespace brigade::random

@@ -16,7 +16,7 @@
 #include "brigade/runtime/topology.h"
 
 namespace brigade {
-namespace {
+namespace axis_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -194,5 +194,5 @@ TEST(Environment, ChoosesWhetherDevicesArePinnedAndGivesTheCallerBack) {
   EXPECT_EQ(allowed_processors(), before);
 }
 
-}  // namespace
+}  // namespace axis_test
 }  // namespace brigade

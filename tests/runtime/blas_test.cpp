@@ -7,7 +7,7 @@
 #include "brigade/runtime/device.h"
 
 namespace brigade {
-namespace {
+namespace blas_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -45,5 +45,5 @@ TEST(Blas, RunsSingleThreadedOnceDevicesExist) {
   EXPECT_EQ(threads(), 1);
 }
 
-}  // namespace
+}  // namespace blas_test
 }  // namespace brigade

@@ -10,7 +10,7 @@
 #include "brigade/runtime/topology.h"
 
 namespace brigade {
-namespace {
+namespace device_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -59,5 +59,5 @@ TEST(Environment, ChoosesTheThreadsInsideOperators) {
   EXPECT_EQ(intra_op_threads(), number_in("BRIGADE_INTRA_OP_THREADS", shared));
 }
 
-}  // namespace
+}  // namespace device_test
 }  // namespace brigade

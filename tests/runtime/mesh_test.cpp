@@ -7,7 +7,7 @@
 #include "brigade/runtime/axis.h"
 
 namespace brigade {
-namespace {
+namespace mesh_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -57,5 +57,5 @@ TEST(AxisNames, AreOneOrSeveral) {
   EXPECT_EQ(AxisNames(std::vector<std::string>{"b", "a"}).text(), "b, a");
 }
 
-}  // namespace
+}  // namespace mesh_test
 }  // namespace brigade

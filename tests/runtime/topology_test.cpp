@@ -12,7 +12,7 @@
 #include "runtime/control_group.h"
 
 namespace brigade {
-namespace {
+namespace topology_test {
 
 namespace fs = std::filesystem;
 
@@ -102,5 +102,5 @@ TEST(Topology, ReadsMemoryAndProcessor) {
   EXPECT_FALSE(processor_name().empty());
 }
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace brigade

@@ -18,7 +18,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace watchdog_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -99,5 +99,5 @@ TEST(AHang, IsForgottenByTheNextLaunch) {
   EXPECT_EQ(tables.all().size(), told);
 }
 
-}  // namespace
+}  // namespace watchdog_test
 }  // namespace brigade

@@ -15,7 +15,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace activation_checkpoint_test {
 
 using namespace testing;
 using torch::nn::Linear;
@@ -250,5 +250,5 @@ TEST(Checkpoint, ThatThrowsInItsRecomputationLeavesEverythingAsItWas) {
   }
 }
 
-}  // namespace
+}  // namespace activation_checkpoint_test
 }  // namespace brigade::training

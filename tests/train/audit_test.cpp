@@ -14,7 +14,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace audit_test {
 
 using namespace testing;
 using ::testing::AllOf;
@@ -214,5 +214,5 @@ TEST(Audit, DigestsTellRunsApart) {
   EXPECT_NE(other.step(small_rows(1), mean_loss).digest, one.step(small_rows(1), mean_loss).digest);
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace brigade::training

@@ -16,7 +16,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace batch_norm_test {
 
 using namespace testing;
 
@@ -374,5 +374,5 @@ TEST(SyncBatchNorm, PrintsAndClones) {
             "brigade::nn::GhostBatchNorm(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
 }
 
-}  // namespace
+}  // namespace batch_norm_test
 }  // namespace brigade::training

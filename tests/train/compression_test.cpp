@@ -9,7 +9,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace compression_test {
 
 using namespace testing;
 
@@ -273,5 +273,5 @@ TEST(CompressionIs, DescribedWithTheTrainer) {
               ::testing::HasSubstr("gradients as topk, ratio 0.01, error feedback from step 100 on"));
 }
 
-}  // namespace
+}  // namespace compression_test
 }  // namespace brigade::training

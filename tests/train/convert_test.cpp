@@ -15,7 +15,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace convert_test {
 
 using namespace testing;
 using torch::nn::ModuleDict;
@@ -124,7 +124,7 @@ TORCH_MODULE(Own);
 TEST(Converters, RefuseMembersOfAClassAndReplaceNothingThen) {
   Own model;
   EXPECT_ERROR(nn::convert_dropout(model), InvalidArgument,
-               "\"drop\" (torch::nn::DropoutImpl) is a member of brigade::training::(anonymous namespace)::OwnImpl");
+               "\"drop\" (torch::nn::DropoutImpl) is a member of brigade::training::convert_test::OwnImpl");
   EXPECT_ERROR(nn::convert_dropout(model), InvalidArgument, "as nn::Dropout");
   EXPECT_ERROR(nn::convert_sync_batchnorm(model), InvalidArgument, "\"norm\" (torch::nn::BatchNorm1dImpl)");
   EXPECT_ERROR(nn::convert_sync_batchnorm(model), InvalidArgument, "as nn::SyncBatchNorm");
@@ -166,5 +166,5 @@ TEST(Converters, LeaveAloneWhatIsConvertedOrDrawsNothing) {
   EXPECT_EQ(model->modules(), before);
 }
 
-}  // namespace
+}  // namespace convert_test
 }  // namespace brigade::training

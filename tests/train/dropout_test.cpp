@@ -16,7 +16,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace dropout_test {
 
 using namespace testing;
 using Of = nn::DropoutOptions::Of;
@@ -156,5 +156,5 @@ TEST(Dropout, Prints) {
   EXPECT_EQ(text.str(), "brigade::nn::Dropout(p=0.5)brigade::nn::Dropout(p=0.25, of features, alpha)");
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace brigade::training

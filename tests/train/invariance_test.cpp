@@ -6,7 +6,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace invariance_test {
 
 using namespace testing;
 
@@ -101,5 +101,5 @@ TEST(TheTree, MattersForThisData) {
   EXPECT_FALSE(same_bits(sums[0], others[0]));
 }
 
-}  // namespace
+}  // namespace invariance_test
 }  // namespace brigade::training

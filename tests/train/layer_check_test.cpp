@@ -16,7 +16,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace layer_check_test {
 
 using namespace testing;
 using torch::nn::Linear;
@@ -98,5 +98,5 @@ TEST(LayersThatFit, AreTakenSilently) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-}  // namespace
+}  // namespace layer_check_test
 }  // namespace brigade::training

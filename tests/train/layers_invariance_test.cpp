@@ -11,7 +11,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace layers_invariance_test {
 
 using namespace testing;
 using torch::nn::Conv2d;
@@ -205,5 +205,5 @@ TEST(LayersThatMeet, EndOnAnyNumberOfDevices) {
   }
 }
 
-}  // namespace
+}  // namespace layers_invariance_test
 }  // namespace brigade::training

@@ -10,7 +10,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace leaf_sum_test {
 
 using namespace testing;
 using torch::autograd::AutogradContext;
@@ -138,5 +138,5 @@ TEST(Meetings, ThatNotAllLeavesComeToAreAnError) {
   }
 }
 
-}  // namespace
+}  // namespace leaf_sum_test
 }  // namespace brigade::training

@@ -10,7 +10,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace memory_test {
 
 using namespace testing;
 
@@ -109,5 +109,5 @@ TEST(Memory, OfPartialSumsGrowsWithTheLogarithmOfTheLeaves) {
   EXPECT_LE(many - one, 7 * parameters + parameters / 2);
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace brigade::training

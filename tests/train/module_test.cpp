@@ -18,7 +18,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace module_test {
 
 using namespace testing;
 
@@ -276,5 +276,5 @@ TEST(TwoModels, TrainByTurns) {
   for (const int count : {2, 3}) expect_same_bits(train(count), one);
 }
 
-}  // namespace
+}  // namespace module_test
 }  // namespace brigade::training

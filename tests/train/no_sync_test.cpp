@@ -10,7 +10,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace no_sync_test {
 
 using namespace testing;
 
@@ -242,5 +242,5 @@ TEST(NoSync, IsRefusedWhereItCannotKeepWhatIsPromised) {
   EXPECT_ERROR(trainer.no_sync(make_rows(5), mean_loss), InvalidArgument, "it takes 1 to 4");
 }
 
-}  // namespace
+}  // namespace no_sync_test
 }  // namespace brigade::training

@@ -11,7 +11,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace non_finite_test {
 
 using namespace testing;
 
@@ -179,5 +179,5 @@ TEST(AStep, ThatThrowsHasNotHappened) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], other[i]));
 }
 
-}  // namespace
+}  // namespace non_finite_test
 }  // namespace brigade::training

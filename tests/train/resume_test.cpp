@@ -20,7 +20,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace resume_test {
 
 using namespace testing;
 using ::testing::HasSubstr;
@@ -355,5 +355,5 @@ TEST(ACheckpointOf, NoFolderIsAnError) {
   EXPECT_ERROR(trainer.load(folder.path() / "absent"), DataError, "there is no checkpoint to load");
 }
 
-}  // namespace
+}  // namespace resume_test
 }  // namespace brigade::training

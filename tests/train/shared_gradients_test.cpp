@@ -4,7 +4,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace shared_gradients_test {
 
 using namespace testing;
 
@@ -34,5 +34,5 @@ TEST(GradientsInOneMemory, AreSummedEachForItself) {
   }
 }
 
-}  // namespace
+}  // namespace shared_gradients_test
 }  // namespace brigade::training

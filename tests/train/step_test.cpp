@@ -9,7 +9,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace step_test {
 
 using namespace testing;
 
@@ -165,5 +165,5 @@ TEST(Evaluation, CountsEveryRowOnce) {
   }
 }
 
-}  // namespace
+}  // namespace step_test
 }  // namespace brigade::training

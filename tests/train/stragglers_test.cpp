@@ -5,7 +5,7 @@
 #include "train/support.h"
 
 namespace brigade::training {
-namespace {
+namespace stragglers_test {
 
 using namespace testing;
 using namespace std::chrono_literals;
@@ -63,5 +63,5 @@ TEST(Stragglers, OfATrainerAreInTheReport) {
   EXPECT_GT(slow->times, 5);
 }
 
-}  // namespace
+}  // namespace stragglers_test
 }  // namespace brigade::training

@@ -8,7 +8,7 @@
 #include "brigade/base/error.h"
 
 namespace brigade {
-namespace {
+namespace axes_test {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -52,5 +52,5 @@ TEST(Axes, ThatAreNoPrefixNameThePlace) {
       ThrowsMessage<TreeError>(HasSubstr("in_axes[1].w1 has 2 entries where the value is a single tensor")));
 }
 
-}  // namespace
+}  // namespace axes_test
 }  // namespace brigade

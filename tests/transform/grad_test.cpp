@@ -9,7 +9,7 @@
 #include "brigade/base/error.h"
 
 namespace brigade {
-namespace {
+namespace grad_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST(Grad, RefusesWhatHasNoDerivative) {
       ThrowsMessage<TreeError>(HasSubstr("argument b")));
 }
 
-}  // namespace
+}  // namespace grad_test
 }  // namespace brigade

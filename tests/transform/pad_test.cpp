@@ -7,7 +7,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pad_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -80,5 +80,5 @@ TEST(PadAndMask, SaysWhichTensorDoesNotFit) {
               ThrowsMessage<InvalidArgument>(HasSubstr("a batch without tensors")));
 }
 
-}  // namespace
+}  // namespace pad_test
 }  // namespace brigade

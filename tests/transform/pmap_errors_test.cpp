@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pmap_errors_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -297,5 +297,5 @@ TEST(PmapErrors, TheNextCallWorks) {
       4);
 }
 
-}  // namespace
+}  // namespace pmap_errors_test
 }  // namespace brigade

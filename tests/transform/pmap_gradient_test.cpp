@@ -11,7 +11,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pmap_gradient_test {
 
 torch::Tensor draw(std::vector<std::int64_t> shape) { return torch::randn(shape, torch::kDouble); }
 
@@ -454,5 +454,5 @@ TEST(PmapGradient, SecondBackwardThroughAFreedGraphSaysSo) {
   EXPECT_THAT([&] { loss.backward(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("a second time")));
 }
 
-}  // namespace
+}  // namespace pmap_gradient_test
 }  // namespace brigade

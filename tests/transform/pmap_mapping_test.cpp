@@ -20,7 +20,7 @@ struct Schedule {
 template <>
 inline constexpr bool tree::is_static<Schedule> = true;
 
-namespace {
+namespace pmap_mapping_test {
 
 torch::Tensor rows(std::int64_t n, std::int64_t m) { return torch::arange(n * m, torch::kFloat).reshape({n, m}); }
 
@@ -259,5 +259,5 @@ TEST(Pmap, MakesItsThreadsOnceAndKeepsThem) {
   EXPECT_EQ(threads_of_this_process(), before);
 }
 
-}  // namespace
+}  // namespace pmap_mapping_test
 }  // namespace brigade

@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pmap_ownership_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -391,5 +391,5 @@ TEST(Ownership, DonatedValuesMayBeDifferentiatedInside) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(torch::equal(all[i].w, torch::zeros({3})));
 }
 
-}  // namespace
+}  // namespace pmap_ownership_test
 }  // namespace brigade

@@ -20,7 +20,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pmap_state_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -299,5 +299,5 @@ TEST(PmapState, BodiesMayUseThreadsOfTheirOwnAndOfLibraries) {
   for (int i = 0; i < 9; ++i) EXPECT_EQ(out[i], 60 + i + 1 + 499500);
 }
 
-}  // namespace
+}  // namespace pmap_state_test
 }  // namespace brigade

@@ -11,7 +11,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace pmap_threads_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -136,5 +136,5 @@ TEST(PmapThreadsDeathTest, ABodyThatWaitsForAThreadThatCallsAPmapIsWarnedAbout) 
             HasSubstr("has waited 0.1 s for cpu:0, which runs another pmap"), HasSubstr("neither can go on")));
 }
 
-}  // namespace
+}  // namespace pmap_threads_test
 }  // namespace brigade

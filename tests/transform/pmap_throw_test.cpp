@@ -15,7 +15,7 @@
 #include "support/threads.h"
 
 namespace brigade {
-namespace {
+namespace pmap_throw_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -413,5 +413,5 @@ TEST(PmapThrowDeathTest, ADeviceThatDoesNotArriveInTimeIsAnErrorThatListsWhoIsWh
             HasSubstr("pmap_throw_test.cpp:")));
 }
 
-}  // namespace
+}  // namespace pmap_throw_test
 }  // namespace brigade

@@ -6,7 +6,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace recorded_pmap_test {
 
 Axes axis_of(const nlohmann::json& value) { return value.is_null() ? Axes(none) : Axes(value.get<int>()); }
 
@@ -40,5 +40,5 @@ TEST(RecordedPmap, AgreesWithJax) {
   EXPECT_GE(checked, 4);
 }
 
-}  // namespace
+}  // namespace recorded_pmap_test
 }  // namespace brigade

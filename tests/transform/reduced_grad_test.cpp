@@ -9,7 +9,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace reduced_grad_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -322,5 +322,5 @@ TEST(ReducedGrad, AGraphThatOutlivesTheCallIsNotDifferentiatedAgain) {
   EXPECT_THAT([&] { kept[0].backward(); }, ThrowsMessage<Error>(HasSubstr("which has ended")));
 }
 
-}  // namespace
+}  // namespace reduced_grad_test
 }  // namespace brigade

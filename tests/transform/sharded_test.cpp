@@ -10,7 +10,7 @@
 #include "support/nine_devices.h"
 
 namespace brigade {
-namespace {
+namespace sharded_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -195,5 +195,5 @@ TEST(Sharded, UnzipsTuplesAndPairs) {
   EXPECT_EQ(second[0], 2);
 }
 
-}  // namespace
+}  // namespace sharded_test
 }  // namespace brigade

@@ -6,7 +6,7 @@
 #include "brigade/tree/tree.h"
 
 namespace brigade::tree {
-namespace {
+namespace map_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -99,5 +99,5 @@ TEST(TreeTraits, TellTreesFromOtherTypes) {
   static_assert(kHasTensors<Net> && !kHasTensors<std::vector<int>> && !kHasTensors<std::string>);
 }
 
-}  // namespace
+}  // namespace map_test
 }  // namespace brigade::tree

@@ -6,7 +6,7 @@
 #include "brigade/base/error.h"
 
 namespace brigade::tree {
-namespace {
+namespace path_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -45,5 +45,5 @@ TEST(LeafCountMismatch, SaysBothNumbers) {
               ThrowsMessage<TreeError>(HasSubstr("3 tensors cannot fill a tree that holds 4")));
 }
 
-}  // namespace
+}  // namespace path_test
 }  // namespace brigade::tree

@@ -8,7 +8,7 @@
 #include "brigade/tree/tree.h"
 
 namespace brigade::tree {
-namespace {
+namespace round_trip_test {
 
 struct Block {
   torch::Tensor w;
@@ -100,5 +100,5 @@ TEST(TreeRoundTrip, UnflattenRefusesTheWrongNumberOfTensors) {
   EXPECT_THROW(unflatten(tree, std::vector<torch::Tensor>(3)), TreeError);
 }
 
-}  // namespace
+}  // namespace round_trip_test
 }  // namespace brigade::tree

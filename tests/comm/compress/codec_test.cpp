@@ -4,7 +4,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace codec_test {
 
 using namespace testing;
 
@@ -181,5 +181,5 @@ TEST(None, KeepsEveryBit) {
   EXPECT_EQ(bits_of(passed(compress::none(), in)), bits_of(in));
 }
 
-}  // namespace
+}  // namespace codec_test
 }  // namespace brigade::comm

@@ -5,7 +5,7 @@
 extern "C" int fuzz_codec(const std::uint8_t* data, std::size_t size);
 
 namespace brigade::comm {
-namespace {
+namespace damage_test {
 
 using namespace testing;
 
@@ -100,5 +100,5 @@ TEST(DamagedTopK, IndicesThatCannotBeAreRefused) {
   if (first > 0) expect_damaged(codec, with_second(0), 600, "index 0 is number 1, where");
 }
 
-}  // namespace
+}  // namespace damage_test
 }  // namespace brigade::comm

@@ -3,7 +3,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace distortion_test {
 
 using namespace testing;
 
@@ -47,5 +47,5 @@ TEST(DistortionOf, NeedsAsManyOfBoth) {
   EXPECT_ERROR(distortion(Numbers{1, 2}, Numbers{1}), ShapeError, "2 numbers were sent and 1 received");
 }
 
-}  // namespace
+}  // namespace distortion_test
 }  // namespace brigade::comm

@@ -1,7 +1,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace error_feedback_test {
 
 using namespace testing;
 
@@ -136,5 +136,5 @@ TEST(ErrorFeedbackAround, ItselfIsRefused) {
                "error_feedback around int8, error feedback: it has error feedback already");
 }
 
-}  // namespace
+}  // namespace error_feedback_test
 }  // namespace brigade::comm

@@ -3,7 +3,7 @@
 #include "comm/formats.h"
 
 namespace brigade::comm {
-namespace {
+namespace half_test {
 
 using namespace testing;
 
@@ -69,5 +69,5 @@ TEST(Fp16Codec, MakesInfinitiesOfWhatIsTooLarge) {
   EXPECT_EQ(passed(compress::fp16(), {65504, 65519, 65520, -1e9F}), (Numbers{65504, 65504, kInfinity, -kInfinity}));
 }
 
-}  // namespace
+}  // namespace half_test
 }  // namespace brigade::comm

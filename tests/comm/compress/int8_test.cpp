@@ -3,7 +3,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace int8_test {
 
 using namespace testing;
 
@@ -116,5 +116,5 @@ TEST(Int8, MakesTheBlockNanThatHoldsOne) {
   }
 }
 
-}  // namespace
+}  // namespace int8_test
 }  // namespace brigade::comm

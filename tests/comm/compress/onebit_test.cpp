@@ -1,7 +1,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace onebit_test {
 
 using namespace testing;
 
@@ -52,5 +52,5 @@ TEST(OneBit, MakesTheBlockNanThatHoldsOne) {
   }
 }
 
-}  // namespace
+}  // namespace onebit_test
 }  // namespace brigade::comm

@@ -3,7 +3,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace powersgd_test {
 
 using namespace testing;
 
@@ -176,5 +176,5 @@ TEST(PowerSgd, MakesTheTensorNanThatHoldsOne) {
   }
 }
 
-}  // namespace
+}  // namespace powersgd_test
 }  // namespace brigade::comm

@@ -5,7 +5,7 @@
 #include "comm/compress/support.h"
 
 namespace brigade::comm {
-namespace {
+namespace topk_test {
 
 using namespace testing;
 
@@ -68,5 +68,5 @@ TEST(TopK, TakeNanForLargerThanInfinityAndThatForLargerThanAllElse) {
 
 TEST(TopK, SendsAtLeastOne) { EXPECT_EQ(passed(compress::topk({.ratio = 1e-9}), {1, -3, 2}), (Numbers{0, -3, 0})); }
 
-}  // namespace
+}  // namespace topk_test
 }  // namespace brigade::comm
