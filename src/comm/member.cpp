@@ -130,6 +130,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     own.by_payload = own.bytes <= payload_limit_ && !call.leaves;
 
     Post& post = meeting_.post(rank_, sequence);
+    if (own.by_payload) post.expect_payload(own.bytes);
     post.finished = completed_;
     roster().note_arrival(seat_);
     post.describe(call, options);
@@ -219,6 +220,7 @@ Seen ThreadGroup::Member::advance() noexcept {
 Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   if (!met_) {
     if (const Seen seen = meeting_.look_for_arrivals(sequence, next_); seen != Seen::kReached) return seen;
+    if (const Begun& own = begun(sequence); own.by_payload) meeting_.fetch_payloads(sequence, own.bytes);
     if (!meeting_.all_alike(rank_, sequence)) return Seen::kMismatch;
     if (meeting_.post(rank_, sequence).call.leaves) {
       if (const Seen seen = meet_leaves(sequence); seen != Seen::kReached) return seen;

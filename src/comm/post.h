@@ -2,6 +2,8 @@
 // group, so a message about a participant can be built after it has left.
 #pragma once
 
+#include <hwy/cache_control.h>  // Prefetch
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -32,6 +34,15 @@ class Tag {
   std::array<char, 80> text_ = {};
   std::size_t size_ = 0;
 };
+
+// hwy::Prefetch is for reading: a line that is written then has to be asked for once more.
+inline void prefetch_to_write(const std::byte* line) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*line));  // without an effect on processors that do not know it
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
 
 struct Post {
   // Payloads up to this size are copied into the post. Others then never touch the participant's own memory, so one
@@ -69,6 +80,17 @@ struct Post {
   std::vector<std::int32_t> leaves;
   std::source_location site = {};
   Tag tag;
+
+  // Starts to take the payload's lines from those who read them last, so that writing it does not wait for that.
+  void expect_payload(std::size_t bytes) noexcept {
+    if (bytes <= short_payload.size()) return;
+    for (std::size_t at = 0; at < bytes; at += kCacheLine) prefetch_to_write(&long_payload[at]);
+  }
+  // Starts to fetch the payload of another participant that has arrived.
+  void fetch_payload(std::size_t bytes) const noexcept {
+    if (bytes <= short_payload.size()) return;
+    for (std::size_t at = 0; at < bytes; at += kCacheLine) hwy::Prefetch(&long_payload[at]);
+  }
 
   // Everything except the first line, payload and region. May throw bad_alloc, before anyone sees the post.
   void describe(const Call& given, const CallOptions& options) {
