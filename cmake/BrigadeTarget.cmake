@@ -16,6 +16,8 @@ if(BRIGADE_SANITIZE)
   target_compile_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all -g1)  # lines and functions, for the trace
   target_link_options(brigade_flags INTERFACE -fsanitize=${BRIGADE_SANITIZE})
+  # Kernels for fewer instruction sets, as they take the compiler minutes with checks in them. All are tested without.
+  target_compile_definitions(brigade_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
 endif()
 
 # libtorch and Boost.PFR as targets link them; their headers are not ours, so their warnings do not count.

@@ -9,6 +9,16 @@ namespace brigade::comm {
 
 inline constexpr std::size_t kCacheLine = 64;
 
+// Asks for a line that is about to be written, which others have read: hwy::Prefetch asks for reading only, and writing would
+// have to ask once more.
+inline void prefetch_to_write(const std::byte* line) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*line));  // without an effect on processors that do not know it
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 // A part of a span, in bytes from its beginning.
 struct Range {
   std::size_t begin = 0;

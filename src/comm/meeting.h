@@ -46,9 +46,11 @@ class Meeting {
   // so that each is looked at until it is there and then no more.
   Seen look_for_arrivals(std::uint64_t sequence, int& next) const noexcept;
 
-  // Starts to fetch everyone's payload, so that it comes while calls are compared. Once all have arrived.
-  void fetch_payloads(std::uint64_t sequence, std::size_t bytes) const noexcept {
-    for (int rank = 0; rank < size(); ++rank) post(rank, sequence).fetch_payload(bytes);
+  // Starts to fetch the payloads of all but `rank`, so that they come while calls are compared. Once all have arrived.
+  void fetch_payloads(int rank, std::uint64_t sequence, std::size_t bytes) const noexcept {
+    for (int other = 0; other < size(); ++other) {
+      if (other != rank) post(other, sequence).fetch_payload(bytes);
+    }
   }
 
   // Whether everyone posted the same call as `rank`. Once all have arrived.

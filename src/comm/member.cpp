@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "comm/deadlock.h"
-#include "comm/reduce_kernels.h"
 #include "comm/subgroups.h"
 
 namespace brigade::comm {
@@ -18,29 +17,27 @@ using Clock = Deadline::Clock;
 // With payloads every participant reads everyone's, so their sum is bounded too.
 constexpr std::size_t kPayloadsBytes = std::size_t{64} * 1024;
 
-// Moving less than this is not worth waking others for, nor two readings of the clock.
-constexpr std::size_t kWorthWaking = std::size_t{256} * 1024;
-constexpr std::size_t kWorthTiming = std::size_t{16} * 1024;
-
-// Results of all participants together that are larger than this push each other out of a cache which cores share.
-constexpr std::size_t kWorthStreaming = std::size_t{16} * 1024 * 1024;
-
 // Nobody is woken when a post becomes free, which happens to those only who begin many operations ahead of others.
 constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(1);
-
-// Looks at an operation, a moment's worth, before the small regions of others are looked at.
-constexpr int kLooksAlone = 32;
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();  // an operation that is never complete
 
 constexpr std::chrono::nanoseconds kUnlimited = std::chrono::nanoseconds::max();
 
-constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
-
 std::size_t payload_bytes(const Call& call) noexcept {
   std::size_t bytes = 0;
-  for (const Piece& piece : call.pieces) bytes += aligned(common_bytes(call.operation, piece));
+  for (const Piece& piece : call.pieces) bytes += Post::aligned(common_bytes(call.operation, piece));
   return bytes;
+}
+
+// Whether anyone reads what this participant gives.
+bool shows_payload(const Call& call, int rank) noexcept {
+  return call.operation != Operation::kBroadcast || rank == call.root;
+}
+
+// Whether every participant reads all that everyone gives.
+bool reads_all(const Call& call) noexcept {
+  return call.operation == Operation::kAllReduce || call.operation == Operation::kAllGather;
 }
 
 std::size_t bytes_given(const Piece& piece) noexcept {
@@ -130,7 +127,7 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     own.by_payload = own.bytes <= payload_limit_ && !call.leaves;
 
     Post& post = meeting_.post(rank_, sequence);
-    if (own.by_payload) post.expect_payload(own.bytes);
+    if (own.by_payload && shows_payload(call, rank_)) post.expect_payload(own.bytes);
     post.finished = completed_;
     roster().note_arrival(seat_);
     post.describe(call, options);
@@ -139,8 +136,8 @@ void ThreadGroup::Member::prepare(std::uint64_t sequence, const Call& call, cons
     if (own.by_payload) {
       std::byte* at = post.payload(own.bytes);
       for (const Piece& piece : call.pieces) {
-        if (!piece.in.empty()) std::memcpy(at, piece.in.data(), piece.in.size());
-        at += aligned(common_bytes(call.operation, piece));
+        if (!piece.in.empty() && shows_payload(call, rank_)) std::memcpy(at, piece.in.data(), piece.in.size());
+        at += Post::aligned(common_bytes(call.operation, piece));
       }
     } else {
       stage_inputs(post, own);
@@ -174,39 +171,6 @@ void ThreadGroup::Member::stage_inputs(Post& post, Begun& own) const {
   }
 }
 
-void ThreadGroup::Member::run_alone(const Call& call) noexcept {
-  for (const Piece& piece : call.pieces) {
-    inputs_[0] = piece.in;
-    outputs_[0] = piece.out;
-    std::copy(piece.addends.begin(), piece.addends.end(), addends_.begin());
-    move(call, 0, piece.dtype, {0, piece.out.size()}, spans_of(call), Stores::kCached);
-  }
-}
-
-// Of all participants, in rank order.
-void ThreadGroup::Member::keep_leaves(std::span<const std::int32_t> more) {
-  leaves_.insert(leaves_.end(), more.begin(), more.end());
-  addends_.resize(leaves_.size());
-}
-
-// Everybody does the same and comes to the same end.
-Seen ThreadGroup::Member::meet_leaves(std::uint64_t sequence) noexcept {
-  try {
-    leaves_.clear();
-    for (int rank = 0; rank < size(); ++rank) keep_leaves(meeting_.post(rank, sequence).leaves);
-  } catch (const std::exception& error) {
-    roster().fail(Failure::Kind::kAborted, seat_,
-                  [&] { return messages::failed(roster().name(), seat_, error.what()); });
-    return Seen::kFailed;
-  }
-  return Addends(addends_, leaves_).are_subtrees() ? Seen::kReached : Seen::kMismatch;
-}
-
-Spans ThreadGroup::Member::spans_of(const Call& call) noexcept {
-  if (call.leaves) return {addends_, outputs_, leaves_};
-  return {inputs_, outputs_, {}};
-}
-
 Seen ThreadGroup::Member::advance() noexcept {
   while (completed_ < last_begun_) {
     if (has_thrown_) return Seen::kFailed;
@@ -220,7 +184,8 @@ Seen ThreadGroup::Member::advance() noexcept {
 Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   if (!met_) {
     if (const Seen seen = meeting_.look_for_arrivals(sequence, next_); seen != Seen::kReached) return seen;
-    if (const Begun& own = begun(sequence); own.by_payload) meeting_.fetch_payloads(sequence, own.bytes);
+    if (const Begun& own = begun(sequence); own.by_payload && reads_all(meeting_.post(rank_, sequence).call))
+      meeting_.fetch_payloads(rank_, sequence, own.bytes);
     if (!meeting_.all_alike(rank_, sequence)) return Seen::kMismatch;
     if (meeting_.post(rank_, sequence).call.leaves) {
       if (const Seen seen = meet_leaves(sequence); seen != Seen::kReached) return seen;
@@ -242,86 +207,6 @@ Seen ThreadGroup::Member::carry_on(std::uint64_t sequence) noexcept {
   regions_ = looks_ = 0;
   next_ = 0;
   return Seen::kReached;
-}
-
-void ThreadGroup::Member::move_payloads(std::uint64_t sequence) noexcept {
-  const Post& post = meeting_.post(rank_, sequence);
-  const std::size_t bytes = begun(sequence).bytes;
-  std::size_t at = 0;
-  for (const Piece& piece : post.pieces) {
-    const std::size_t piece_bytes = common_bytes(post.call.operation, piece);
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = ConstBytes(post_of(i, sequence).payload(bytes) + at, piece_bytes);
-    }
-    std::fill(outputs_.begin(), outputs_.end(), Bytes());
-    outputs_[static_cast<std::size_t>(rank_)] = piece.out;
-    move(post.call, rank_, piece.dtype, {0, piece.out.size()}, spans_of(post.call), Stores::kCached);
-    at += aligned(piece_bytes);
-  }
-}
-
-// Its own region first, then whatever the others have not come to: they may be asleep, or computing.
-void ThreadGroup::Member::carry_out_slices(std::uint64_t sequence) noexcept {
-  if (regions_ == size()) return;
-  const int regions = looks_at_all(sequence) ? size() : 1;
-  if (regions_ >= regions) return;
-  if (!roster().begin_moving(seat_)) {
-    regions_ = size();
-    return;
-  }
-  const bool timed = begun(sequence).bytes >= kWorthTiming;
-  const Clock::time_point start = timed ? Clock::now() : Clock::time_point();
-  for (; regions_ < regions; ++regions_) {
-    const int owner = (rank_ + regions_) % size();
-    while (const auto claim = meeting_.claim(owner, sequence)) {
-      carry_out(sequence, owner, *claim);
-      meeting_.count_done(owner, sequence);
-    }
-  }
-  if (timed) roster().statistics(seat_).moving += Clock::now() - start;
-  roster().finish_moving(seat_);
-  if (!roster().anyone_sleeps()) return;
-  int next = 0;
-  if (meeting_.look_for_done(sequence, next) == Seen::kReached) roster().wake_all();
-}
-
-// Of an operation that moves data directly, by this participant's region; the others' have as many bytes.
-bool ThreadGroup::Member::is_small(std::uint64_t sequence) const noexcept {
-  return meeting_.post(rank_, sequence).starts.back() < kWorthWaking;
-}
-
-// Small regions are mostly carried out by their owners before anyone else could look for them, which would keep the owners from
-// their counters. So others wait a moment; not when somebody sleeps, as who came last has woken nobody for them, or is about to
-// sleep, this participant included: somebody may wait for it elsewhere.
-bool ThreadGroup::Member::looks_at_all(std::uint64_t sequence) noexcept {
-  return !roster().spins() || !is_small(sequence) || ++looks_ > kLooksAlone || roster().anyone_sleeps();
-}
-
-void ThreadGroup::Member::carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept {
-  const Post& post = meeting_.post(owner, sequence);
-  const Region region(post.call.operation, owner, size(), post.starts.back());
-  const std::uint32_t slice = region.in_turn(claim);
-  const bool is_large = post.starts.back() * inputs_.size() >= kWorthStreaming;
-  auto piece = static_cast<std::size_t>(std::upper_bound(post.starts.begin(), post.starts.end(), region.cut(slice)) -
-                                        post.starts.begin()) -
-               1;
-  for (; piece < post.pieces.size() && post.starts[piece] < region.cut(slice + 1); ++piece) {
-    const Range range = region.in_piece(slice, post.starts[piece], post.starts[piece + 1]);
-    if (range.empty()) continue;
-    auto next_addend = addends_.begin();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const Post& theirs = post_of(i, sequence);
-      const Post::PieceSpans spans = theirs.spans_of(piece);
-      inputs_[i] = spans.in;
-      outputs_[i] = spans.out;
-      if (!post.call.leaves) continue;
-      const auto& addends = theirs.pieces[piece].addends;
-      next_addend = std::copy(addends.begin(), addends.end(), next_addend);
-    }
-    const Spans spans = spans_of(post.call);
-    const bool streams = is_large && !is_in_place(post.call, owner, spans);
-    move(post.call, owner, post.pieces[piece].dtype, range, spans, streams ? Stores::kStreaming : Stores::kCached);
-  }
 }
 
 void ThreadGroup::Member::finish(std::uint64_t ticket) {

@@ -83,6 +83,8 @@ class ThreadGroup::Member final : public Group {
   void move_payloads(std::uint64_t sequence) noexcept;
   void carry_out_slices(std::uint64_t sequence) noexcept;
   bool is_small(std::uint64_t sequence) const noexcept;
+  // Looks at an operation, a moment's worth, before the small regions of others are looked at.
+  static constexpr int kLooksAlone = 32;
   bool looks_at_all(std::uint64_t sequence) noexcept;
   void carry_out(std::uint64_t sequence, int owner, std::uint32_t claim) noexcept;
   void note_in_flight(bool in_flight);

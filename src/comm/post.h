@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "brigade/comm/group.h"
+#include "comm/copy.h"
 #include "comm/moves.h"
 #include "comm/roster.h"
 
@@ -35,19 +36,13 @@ class Tag {
   std::size_t size_ = 0;
 };
 
-// hwy::Prefetch is for reading: a line that is written then has to be asked for once more.
-inline void prefetch_to_write(const std::byte* line) noexcept {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*line));  // without an effect on processors that do not know it
-#else
-  __builtin_prefetch(line, 1);
-#endif
-}
-
 struct Post {
   // Payloads up to this size are copied into the post. Others then never touch the participant's own memory, so one
   // meeting is enough.
   static constexpr std::size_t kPayloadBytes = 1024;
+
+  // Of a piece in a payload: so that the next one begins where a vector may.
+  static constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
   // Of one piece that is moved directly.
   struct PieceSpans {
@@ -80,17 +75,6 @@ struct Post {
   std::vector<std::int32_t> leaves;
   std::source_location site = {};
   Tag tag;
-
-  // Starts to take the payload's lines from those who read them last, so that writing it does not wait for that.
-  void expect_payload(std::size_t bytes) noexcept {
-    if (bytes <= short_payload.size()) return;
-    for (std::size_t at = 0; at < bytes; at += kCacheLine) prefetch_to_write(&long_payload[at]);
-  }
-  // Starts to fetch the payload of another participant that has arrived.
-  void fetch_payload(std::size_t bytes) const noexcept {
-    if (bytes <= short_payload.size()) return;
-    for (std::size_t at = 0; at < bytes; at += kCacheLine) hwy::Prefetch(&long_payload[at]);
-  }
 
   // Everything except the first line, payload and region. May throw bad_alloc, before anyone sees the post.
   void describe(const Call& given, const CallOptions& options) {
@@ -131,13 +115,26 @@ struct Post {
   }
 
   std::byte* payload(std::size_t bytes) noexcept {
-    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
+    return is_short(bytes) ? short_payload.data() : long_payload.data();
   }
   const std::byte* payload(std::size_t bytes) const noexcept {
-    return bytes <= short_payload.size() ? short_payload.data() : long_payload.data();
+    return is_short(bytes) ? short_payload.data() : long_payload.data();
+  }
+  // Takes the payload's lines from those who read them last, so that writing it does not wait for that.
+  void expect_payload(std::size_t bytes) const noexcept { for_each_line(bytes, prefetch_to_write); }
+  // Fetches the payload of another participant, that has arrived.
+  void fetch_payload(std::size_t bytes) const noexcept {
+    for_each_line(bytes, [](const std::byte* line) { hwy::Prefetch(line); });
   }
 
  private:
+  bool is_short(std::size_t bytes) const noexcept { return bytes <= short_payload.size(); }
+  template <class F>
+  void for_each_line(std::size_t bytes, F f) const noexcept {
+    if (is_short(bytes)) return;
+    for (std::size_t at = 0; at < bytes; at += kCacheLine) f(&long_payload[at]);
+  }
+
   // Element by element: there are few, and a call of memmove costs more than they do.
   template <class T>
   static void keep(std::span<const T> given, std::vector<T>& kept) {

@@ -8,6 +8,7 @@
 
 #include "linear_node.h"
 #include "reducer.h"
+#include "transport.h"
 
 namespace brigade::lax {
 namespace {
@@ -34,13 +35,15 @@ struct GradientReduction::Bucket {
   std::optional<comm::Pending> pending = {};  // gone before what it reads and writes
 };
 
-GradientReduction::GradientReduction(const Reduction& how, Tensors variables)
+GradientReduction::GradientReduction(const Reduction& how, Tensors variables,
+                                     std::function<std::string(std::size_t)> path_of)
     : call_{.name = how.combine == Reduction::Combine::kMean ? "reduce_mean" : "reduce_sum",
             .place = find_axis(how.axes, how.site),
             .site = how.site},
       reduction_{.op = comm::ReduceOp::kSum,
                  .divisor = how.combine == Reduction::Combine::kMean ? static_cast<double>(call_.size()) : 1.0},
       variables_(std::move(variables)),
+      path_of_(std::move(path_of)),
       waiting_(1 + variables_.size()),
       collectives_before_(recorded_collectives()) {
   std::size_t bytes = kBucketBytes;
@@ -85,6 +88,16 @@ void GradientReduction::start(Bucket& bucket) {
   for (std::size_t index = bucket.first; index < bucket.end; ++index) waiting_[index] = at::Tensor();
 }
 
+void GradientReduction::wait(Bucket& bucket) {
+  try {
+    bucket.pending->wait();
+  } catch (const CollectiveMismatch& error) {
+    if (!error.piece()) throw;
+    const std::size_t index = bucket.first + *error.piece();
+    throw_at(error, index == 0 ? "the loss" : path_of_(variables_.size() - index));
+  }
+}
+
 std::pair<at::Tensor, Tensors> GradientReduction::finish() {
   overlapped_ = false;
   // What is in buckets that have started has arrived, and so has the loss.
@@ -99,7 +112,7 @@ std::pair<at::Tensor, Tensors> GradientReduction::finish() {
   Tensors reduced;
   reduced.reserve(waiting_.size());
   for (const auto& bucket : buckets_) {
-    bucket->pending->wait();
+    wait(*bucket);
     for (at::Tensor& result : bucket->reducer->results()) reduced.push_back(std::move(result));
   }
   at::Tensor loss = std::move(reduced.front());

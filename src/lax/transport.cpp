@@ -98,14 +98,18 @@ comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor&
           .origin = converted ? std::string_view(c10::toString(original.scalar_type())) : std::string_view()};
 }
 
+void throw_at(const CollectiveMismatch& error, std::string argument) {
+  ErrorContext context = error.context();
+  context.argument = std::move(argument);
+  throw CollectiveMismatch(error.message(), std::move(context), error.piece());
+}
+
 void meet(const Invocation& call, const comm::Call& how, std::string_view tag) {
   try {
     call.group().run(how, {.tag = tag, .site = call.site});
   } catch (const CollectiveMismatch& error) {
     if (!error.piece() || !call.path_of) throw;
-    ErrorContext context = error.context();
-    context.argument = call.path_of(*error.piece());
-    throw CollectiveMismatch(error.message(), std::move(context), error.piece());
+    throw_at(error, call.path_of(*error.piece()));
   }
 }
 

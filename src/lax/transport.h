@@ -25,6 +25,9 @@ Tensors plain(const Invocation& call, const Tensors& tensors);
 // of, so that devices whose dtypes differ do not meet in one that they were all converted to; its shape is compared.
 comm::Piece piece(const at::Tensor& in, const at::Tensor& out, const at::Tensor& original);
 
+// The same error, of the piece that is `argument` to whoever called.
+[[noreturn]] void throw_at(const CollectiveMismatch& error, std::string argument);
+
 // Runs `how`, whose pieces are those of the leaves in order. Where devices differ in one of them, CollectiveMismatch
 // names it.
 void meet(const Invocation& call, const comm::Call& how, std::string_view tag);

@@ -46,7 +46,7 @@ void GradientExchange::begin(const Buckets& buckets, LeafRange leaves, Extent ex
   buckets_ = &buckets;
   leaves_ = leaves;
   extent_ = extent;
-  overlap_ = overlap;
+  overlap_ = extent == Extent::kPart ? Overlap::kOff : overlap;
   site_ = site;
   for (Parameter& parameter : parameters_) {
     parameter.sums.clear();
@@ -71,7 +71,8 @@ void GradientExchange::keep_part() {
     if (parameter.kept.defined()) {
       add_in_place(parameter.kept, sum);
     } else {
-      parameter.kept = sum;
+      // Who else holds it may write into it until the step ends.
+      parameter.kept = sum.storage().use_count() > 1 ? sum.clone() : sum;
     }
     parameter.sums.clear();
   }
@@ -116,7 +117,7 @@ void GradientExchange::arrived(std::int64_t leaf, std::size_t parameter, at::Ten
 void GradientExchange::end_leaf(std::int64_t leaf) {
   for (std::size_t parameter = parameters_.size(); parameter-- > 0;) {
     const Arriving& own = at(leaf, parameter);
-    if (own.arrivals > 0) parameters_[parameter].expected = own.arrivals;
+    if (own.arrivals > 0 && extent_ != Extent::kPart) parameters_[parameter].expected = own.arrivals;
     if (!own.complete) complete(leaf, parameter);
   }
 }

@@ -8,7 +8,6 @@
 
 #include "brigade/base/error.h"
 #include "brigade/optim/block_sums.h"
-#include "memory.h"
 
 namespace brigade::training {
 namespace {

@@ -30,10 +30,12 @@ void throw_non_finite(const Seats& seats, const LeafLedger& ledger, const Gradie
       if (std::isfinite(value)) continue;
       throw NonFiniteError(
           fmt::format(
-              "the gradient of {} is {} at element {} (leaves {} to {} of step {}). Nothing was updated. Look for a "
+              "the gradient of {} is {} at element {} ({} of step {}). Nothing was updated. Look for a "
               "division by zero or a logarithm of it, lower the learning rate, or skip such steps with .non_finite = "
               "NonFinite::kSkip",
-              segment.name, value, first->element, part.begin, part.begin + part.count - 1, place.step),
+              segment.name, value, first->element,
+              place.in_parts ? "in the parts" : fmt::format("leaves {} to {}", part.begin, part.begin + part.count - 1),
+              place.step),
           {.device = static_cast<int>(device), .site = place.site});
     }
   }

@@ -12,6 +12,7 @@ namespace brigade::training {
 
 struct StepPlace {
   std::int64_t step = 0;
+  bool in_parts = false;  // that are summed already
   std::source_location site = {};
 };
 

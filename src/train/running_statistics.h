@@ -33,6 +33,10 @@ class RunningStatistics {
   // For a step of so many leaves. What was noted before is dropped.
   void open(std::int64_t leaves);
 
+  // What was noted is of a part of a step, which go_on() with so many leaves more adds to: a part that was not kept gives way.
+  void keep_part() noexcept { kept_ = updates_.size(); }
+  void go_on(std::int64_t leaves);
+
   // Adds what was noted.
   void apply();
 
@@ -61,6 +65,7 @@ class RunningStatistics {
 
  private:
   std::vector<std::vector<RunningUpdate>> updates_;  // [leaf][call]
+  std::size_t kept_ = 0;                             // leaves
 };
 
 }  // namespace brigade::training

@@ -16,15 +16,16 @@ struct Seat {
   std::unique_ptr<GradientTaps> taps;
   std::unique_ptr<GradientExchange> exchange;
   std::unique_ptr<LeafTurns> turns;
-  StepTimes times = {};
+  StepTimes times = {};       // of the step so far
+  StepTimes kept_times = {};  // of its parts that are through
 };
 
 using Seats = std::vector<Seat>;  // [position]
 
-// Of the device that was last to come to the end of its leaves, and so waited least.
+// Of the device that took longest for its leaves.
 inline StepTimes slowest(const Seats& seats) {
-  const auto waited = [](const Seat& seat) { return seat.times.communication; };
-  return std::ranges::min_element(seats, {}, waited)->times;
+  const auto busy = [](const Seat& seat) { return seat.times.data + seat.times.forward + seat.times.backward; };
+  return std::ranges::max_element(seats, {}, busy)->times;
 }
 
 }  // namespace brigade::training

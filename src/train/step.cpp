@@ -52,8 +52,9 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
     open(plan);
     axis_->run([&](int position) { run(position, plan, forward); });
   } while (audit_->runs_again());
+  const std::chrono::nanoseconds before = kept_time_;
   conclude(decide(), report);
-  report.times.all = Clock::now() - start;
+  report.times.all = before + (Clock::now() - start);
   return report;
 }
 
@@ -66,13 +67,13 @@ StepReport Trainer::State::no_sync(std::int64_t rows, Forward forward) {
     open(plan);
     axis_->run([&](int position) { run_part(position, plan, forward); });
   } while (audit_->runs_again());
-  keep_part(plan);
   report.healed = audit_->healed();
   audit_->end(false);
   ledger_.report(report);
   report.digest = audit_->digest();
   report.times = slowest(seats_);
-  report.times.all = Clock::now() - start;
+  report.times.all = kept_time_ + (Clock::now() - start);
+  keep_part(report);
   return report;
 }
 
@@ -84,8 +85,13 @@ StepReport Trainer::State::begin(const LeafPlan& plan) {
 }
 
 void Trainer::State::open(const LeafPlan& plan) {
-  kept_rows_ > 0 ? ledger_.go_on(plan.leaves()) : ledger_.open(plan.leaves());
-  running_.open(plan.leaves());
+  if (kept_rows_ > 0) {
+    ledger_.go_on(plan.leaves());
+    running_.go_on(plan.leaves());
+  } else {
+    ledger_.open(plan.leaves());
+    running_.open(plan.leaves());
+  }
   if (compression_) compression_->begin(step_, static_cast<double>(plan.rows()) * loss_scaler_.value());
 }
 
@@ -107,19 +113,21 @@ void Trainer::State::run(int position, const LeafPlan& plan, Forward forward) {
   if (const Decision decision = decide(); decision.updates) update(position, decision);
 }
 
-// The same of a part of a step. Gradients that are kept must be those of sound parameters.
+// The same of a part of a step. Gradients that are kept must be those of parameters that were sound until the last device
+// was through.
 void Trainer::State::run_part(int position, const LeafPlan& plan, Forward forward) {
   const std::optional<OneThreadInOperators> one_thread = operators_of_one_thread(options_);
   run_leaves(position, plan, Extent::kPart, forward);
+  meet(position, "end of a part");
   const auto device = static_cast<std::size_t>(position);
   audit_->verify(device, layout_.share(device, seats_.size()));
 }
 
 void Trainer::State::run_leaves(int position, const LeafPlan& plan, Extent extent, Forward forward) {
   Seat& own = seat(position);
-  own.times = {};
+  own.times = kept_rows_ > 0 ? own.kept_times : StepTimes();
   own.exchange->begin(buckets_, plan.leaves_of(position), extent, options_.overlap, site_);
-  if (measures_noise()) own.exchange->measure_leaves();
+  if (measures_noise() && extent == Extent::kStep) own.exchange->measure_leaves();
   const auto arrived = [&](std::size_t parameter, at::Tensor gradient) {
     // Sums over leaves in backward come in one order on all devices, and buckets between them might not.
     if (own.turns->have_met()) own.exchange->hold_back();
@@ -231,7 +239,9 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
   report.healed = audit_->healed();
   audit_->end(decision.updates);
   report.digest = audit_->digest();
-  if (measures_noise() && decision.updates) {
+  gradient_divisor_ = decision.updates && options_.torch_optimizer ? 1.0 : decision.divisor;  // which divides in place
+  // The leaves of earlier parts are not there any more.
+  if (measures_noise() && decision.updates && kept_rows_ == 0) {
     if (const auto norms = norms_of_leaves(seats_, report.leaves, ledger_, loss_scaler_.value(), measure_.norm()))
       noise_scale_.add(*norms);
   }
@@ -242,16 +252,17 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
     if (compression_) compression_->keep();
     running_.apply();
   } else if (!loss_scaler_.is_dynamic() && options_.non_finite == NonFinite::kStop) {
+    const bool in_parts = kept_rows_ > 0;
     drop_parts();  // they have the number too, perhaps
-    throw_non_finite(seats_, ledger_, measure_, layout_, {.step = step_, .site = site_});
+    throw_non_finite(seats_, ledger_, measure_, layout_, {.step = step_, .in_parts = in_parts, .site = site_});
   }
+  report.times = slowest(seats_);
+  drop_parts();
   loss_scaler_.count(decision.updates);
   for (std::size_t i = 0; i < decision.used.size(); ++i) {
     if (!decision.used[i]) report.unused_parameters.push_back(layout_.segments()[i].name);
   }
   report.slow_device = stragglers_.add(seats_, axis_->devices(), step_);
-  report.times = slowest(seats_);
-  drop_parts();
   if (!buckets_are_learned_) {
     buckets_ = Buckets(layout_, {.first = options_.first_bucket_bytes, .others = options_.bucket_bytes},
                        seats_.front().exchange->order());
@@ -262,17 +273,19 @@ void Trainer::State::conclude(const Decision& decision, StepReport& report) {
 }
 
 // On the caller's thread: the part that has run belongs to the step.
-void Trainer::State::keep_part(const LeafPlan& plan) {
+void Trainer::State::keep_part(const StepReport& report) {
   axis_->run([&](int position) { seat(position).exchange->keep_part(); });
   ledger_.keep_part();
-  kept_rows_ += plan.rows();
-  running_.apply();
-  buffers_.spread(replicas_);
+  running_.keep_part();
+  for (Seat& own : seats_) own.kept_times = own.times;
+  kept_rows_ = report.rows;
+  kept_time_ = report.times.all;
 }
 
 void Trainer::State::drop_parts() {
   for (const Seat& own : seats_) own.exchange->drop_parts();
   kept_rows_ = 0;
+  kept_time_ = {};
 }
 
 }  // namespace brigade::training

@@ -66,7 +66,7 @@ std::vector<at::Tensor> Trainer::State::evaluate(std::int64_t rows, Measure meas
 std::vector<NamedTensor> Trainer::State::gradients() const {
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < layout_.segments().size(); ++i) {
-    named.push_back({layout_.segments()[i].name, gradients_.view(i) / divisor()});
+    named.push_back({layout_.segments()[i].name, gradients_.view(i) / gradient_divisor_});
   }
   return named;
 }

@@ -1,6 +1,8 @@
 // What a Trainer is made of. The step is in step.cpp, the rest in trainer.cpp.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -58,7 +60,7 @@ class Trainer::State {
   void update(int position, const Decision& decision);
   void meet(int position, std::string_view what);
   void conclude(const Decision& decision, StepReport& report);
-  void keep_part(const LeafPlan& plan);
+  void keep_part(const StepReport& report);
   void drop_parts();
   void refresh();
 
@@ -66,10 +68,7 @@ class Trainer::State {
   Share share(int position);
   comm::Group& group_of(const LeafPlan& plan, int position);
   double divisor() const { return ledger_.weight() * loss_scaler_.value(); }
-  // The leaves of a step in several parts are not all there at its end.
-  bool measures_noise() const {
-    return options_.noise_scale_every > 0 && step_ % options_.noise_scale_every == 0 && kept_rows_ == 0;
-  }
+  bool measures_noise() const { return options_.noise_scale_every > 0 && step_ % options_.noise_scale_every == 0; }
   bool finite_until_now() const { return measure_.is_finite() && ledger_.first_non_finite() < 0; }
 
   const DataParallelOptions options_;
@@ -96,7 +95,11 @@ class Trainer::State {
   NoiseScale noise_scale_;
   LossScaler loss_scaler_;
   std::int64_t step_ = 0;
-  std::int64_t kept_rows_ = 0;  // of parts of the step that have run
+  double gradient_divisor_ = 1;  // of what the last step has left in gradients_
+
+  // Of parts of the step that are through.
+  std::int64_t kept_rows_ = 0;
+  std::chrono::nanoseconds kept_time_{0};
 };
 
 }  // namespace brigade::training

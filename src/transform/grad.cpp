@@ -26,9 +26,8 @@ int& differentiation_depth() noexcept {
   return depth;
 }
 
-Variables make_variables(const std::vector<at::Tensor>& originals,
-                         const std::function<std::string(std::size_t)>& path_of, bool recording,
-                         bool others_require_grad) {
+Variables make_variables(const std::vector<at::Tensor>& originals, std::function<std::string(std::size_t)> path_of,
+                         bool recording, bool others_require_grad) {
   if (c10::InferenceMode::is_enabled()) {
     throw InvalidArgument(
         "gradients cannot be taken in InferenceMode, where nothing is recorded: leave its scope first. "
@@ -68,6 +67,7 @@ Variables make_variables(const std::vector<at::Tensor>& originals,
         torch::autograd::impl::set_name(variables.tensors.back(), kVariableName);
     }
   }
+  variables.path_of = std::move(path_of);
   return variables;
 }
 

@@ -55,7 +55,7 @@ ReducedGradients::ReducedGradients(const Variables& variables, const lax::Reduct
         "lax::pmean(grad(f)(...)), which has derivatives of any order",
         {.axis = AxisNames(how.axes).text(), .site = how.site});
   }
-  reduction_ = std::make_shared<lax::detail::GradientReduction>(how, variables_);
+  reduction_ = std::make_shared<lax::detail::GradientReduction>(how, variables_, variables.path_of);
 }
 
 std::vector<at::Tensor> ReducedGradients::inputs() const {

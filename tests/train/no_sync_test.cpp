@@ -1,10 +1,17 @@
 // A step that is given in parts: no reduction and no update before the last, then one of all rows.
 #include <gmock/gmock.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
 
 #include "brigade/base/error.h"
 #include "brigade/optim/adam.h"
+#include "brigade/train/batch_norm.h"
 #include "brigade/train/leaf.h"
 #include "support/errors.h"
 #include "train/support.h"
@@ -94,6 +101,106 @@ TEST(NoSync, HasTheBitsOfAccumulateOnTheSameLeaves) {
       }
     }
   }
+}
+
+// Three leaves a device and call, so that partial sums of a call are folded, and buckets of one parameter each, which start in
+// backward.
+TEST(NoSync, SumsSeveralLeavesOfADeviceInEveryPart) {
+  for (const int devices : {1, 2, 3}) {
+    DataParallelOptions options = options_of(devices, 2);
+    options.accumulate = 3;
+    options.first_bucket_bytes = options.bucket_bytes = 1;
+    DataParallel trainer(make_mlp(), options);
+    for (int step = 0; step < 3; ++step) {
+      const Mlp before = tree::map([](const at::Tensor& t) { return t.detach().clone(); }, trainer.model());
+      const std::int64_t rows = 6 * devices;
+      const Rows data = make_rows(rows + 5 + rows - 1, step);
+      trainer.no_sync(slice(data, 0, rows), mean_loss);
+      trainer.no_sync(slice(data, rows, rows + 5), mean_loss);
+      trainer.step(slice(data, rows + 5, 2 * rows + 4), mean_loss);
+      const auto expected = gradients_of(before, data);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(at::allclose(trainer.gradients()[i].tensor, expected[i], 1e-5, 1e-7)) << devices << " devices";
+    }
+  }
+}
+
+// The two losses hand in gradients of w1 a different number of times.
+TEST(NoSync, PartsMayHaveAnotherLossThanTheStep) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Rows data = make_rows(4);
+  const auto both = [](const Mlp& model, const Rows& rows) {
+    return mean_loss(model, rows) + 1e-3 * model.w2.square().sum() + 1e-3 * model.w1.view({-1}).square().sum();
+  };
+  for (int step = 0; step < 3; ++step) {
+    trainer.no_sync(data, both);
+    trainer.step(data, mean_loss);
+    trainer.no_sync(data, mean_loss);
+    trainer.step(data, both);
+  }
+  EXPECT_EQ(trainer.steps(), 6);
+}
+
+torch::nn::Sequential make_normalized() {
+  torch::nn::Sequential net;
+  net->push_back(torch::nn::Linear(70, 8));
+  net->push_back(nn::SyncBatchNorm(8));
+  net->push_back(torch::nn::Linear(8, 5));
+  return net;
+}
+
+// Statistics of parts enter with the step's, and not with a step that is skipped.
+TEST(NoSync, RunningStatisticsAreThoseOfStepsThatSucceed) {
+  const auto loss = [](torch::nn::Sequential& net, const Rows& rows) {
+    return at::cross_entropy_loss(net->forward(rows.x), rows.y);
+  };
+  DataParallelOptions options = options_of(2, 4);
+  options.non_finite = NonFinite::kSkip;
+  DataParallel trainer(make_normalized, options);
+  const auto buffer = [&](const char* name) {
+    return trainer.model()->named_buffers()["1." + std::string(name)].clone();
+  };
+  Rows bad = make_rows(8);
+  bad.x.fill_(std::numeric_limits<float>::quiet_NaN());
+  trainer.no_sync(bad, loss);
+  EXPECT_TRUE(trainer.step(make_rows(8), loss).skipped);
+  EXPECT_EQ(buffer("num_batches_tracked").item<std::int64_t>(), 0);
+  EXPECT_TRUE(at::equal(buffer("running_mean"), at::zeros(8)));
+  trainer.no_sync(make_rows(8), loss);
+  EXPECT_EQ(buffer("num_batches_tracked").item<std::int64_t>(), 0);
+  EXPECT_FALSE(trainer.step(make_rows(8), loss).skipped);
+  EXPECT_EQ(buffer("num_batches_tracked").item<std::int64_t>(), 2);
+  EXPECT_TRUE(at::isfinite(buffer("running_mean")).all().item<bool>());
+}
+
+TEST(NoSync, ALossScaleThatIsTooLargeDropsThePartsAndShrinks) {
+  DataParallelOptions options = options_of(2, 2);
+  options.loss_scale = {.initial = 65536, .interval = 100};
+  DataParallel trainer(make_mlp(), options);
+  const Rows data = make_rows(4);
+  const auto overflows = [](const Mlp& model, const Rows& rows) { return mean_loss(model, rows) * 1e37; };
+  trainer.no_sync(data, overflows);
+  EXPECT_TRUE(trainer.step(data, mean_loss).skipped);
+  const StepReport report = trainer.step(data, mean_loss);
+  EXPECT_FALSE(report.skipped);
+  EXPECT_EQ(report.loss_scale, 32768);
+  EXPECT_EQ(report.rows, 4);
+  EXPECT_NEAR(report.loss, mean_loss(make_mlp(), data).item<double>(), 1e-6);
+}
+
+TEST(NoSync, GradientsAreThoseOfTheLastStepBetweenPartsToo) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Rows data = make_rows(4);
+  trainer.step(data, mean_loss);
+  const at::Tensor before = trainer.gradients()[0].tensor;
+  const auto heavy = [](const Mlp& model, const Rows& rows) { return mean_over(mean_loss(model, rows), 1000); };
+  const StepReport part = trainer.no_sync(data, heavy);
+  EXPECT_TRUE(same_bits(trainer.gradients()[0].tensor, before));
+  const StepReport report = trainer.step(data, heavy);
+  EXPECT_EQ(report.weight, 4000);
+  // Times are of the whole step, as its rows are.
+  EXPECT_GT(report.times.all, part.times.all);
+  EXPECT_GT(report.times.forward, part.times.forward);
 }
 
 TEST(NoSync, CountsWeighPartsAndMetricsAreOfAllOfThem) {
@@ -218,6 +325,32 @@ TEST(NoSync, APartOfFlippedParametersIsHealedAndRunAgain) {
   };
   const auto expected = run(false), found = run(true);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], found[i]));
+}
+
+TEST(NoSync, APartOfFlippedParametersStopsWhereDriftStops) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Rows data = make_rows(4);
+  trainer.step(data, mean_loss);
+  trainer.no_sync(data, mean_loss);
+  auto* const words = static_cast<std::uint32_t*>(trainer.model().w1.data_ptr());
+  words[70] ^= 1U << 22;
+  EXPECT_ERROR(trainer.no_sync(data, mean_loss), DriftError, "w1");
+  words[70] ^= 1U << 22;
+  EXPECT_EQ(trainer.step(data, mean_loss).rows, 8);
+}
+
+// In a part whose loss is finite.
+TEST(NoSync, AGradientThatIsNotFiniteIsNamedWithItsDevice) {
+  DataParallel trainer(make_mlp(), options_of(2, 2));
+  const Rows data = make_rows(4);
+  const auto poisoned = [](const Mlp& model, const Rows& rows) {
+    at::Tensor loss = mean_loss(model, rows);
+    if (leaf_index() == 1) loss = loss + (model.w2.flatten()[17] - model.w2.detach().flatten()[17]).sqrt();
+    return loss;
+  };
+  trainer.no_sync(data, poisoned);
+  expect_error<NonFiniteError>([&] { trainer.step(data, mean_loss); },
+                               {"gradient of w2 is inf at element 17 (in the parts of step 0)", "device 1"});
 }
 
 TEST(NoSync, IsRefusedWhereItCannotKeepWhatIsPromised) {

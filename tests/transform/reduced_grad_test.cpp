@@ -268,6 +268,28 @@ TEST(ReducedGrad, DevicesThatDifferInTheirLeavesAreToldSo) {
           AllOf(HasSubstr("reduce_mean, bucket 0"), HasSubstr("reduced_grad_test.cpp:"))));
 }
 
+TEST(ReducedGrad, DevicesThatDifferInTheShapeOfALeafAreToldWhich) {
+  struct Parameters {
+    torch::Tensor scale;
+    std::vector<torch::Tensor> layers;
+  };
+  const auto f = pmap(
+      [](torch::Tensor x) {
+        const Parameters p = {x, {x, torch::ones(2 + lax::axis_index("i")), x}};
+        const auto sum = [](const Parameters& of) {
+          return of.scale.sum() + of.layers[0].sum() + of.layers[1].sum() + of.layers[2].sum();
+        };
+        return value_and_grad(sum, lax::reduce_mean("i"))(p).first;
+      },
+      {.axis_name = "i"});
+  EXPECT_THAT(
+      [&] {
+        f(torch::ones({2, 3}));
+      },
+      ThrowsMessage<CollectiveMismatch>(AllOf(HasSubstr("reduce_mean, bucket 0"), HasSubstr("argument layers[1]"),
+                                              HasSubstr("[2]"), HasSubstr("[3]"))));
+}
+
 TEST(ReducedGrad, HasNoSecondDerivativeAndSaysWhatHas) {
   const auto refuses = [](auto call) {
     EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(

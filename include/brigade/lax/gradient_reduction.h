@@ -44,8 +44,8 @@ inline constexpr std::size_t kBucketBytes = std::size_t{256} * 1024;
 // nobody touches the gradients any more.
 class GradientReduction {
  public:
-  // Of gradients like `variables`. Throws as find_axis().
-  GradientReduction(const Reduction& how, Tensors variables);
+  // Of gradients like `variables`, which `path_of` names in messages. Throws as find_axis().
+  GradientReduction(const Reduction& how, Tensors variables, std::function<std::string(std::size_t)> path_of);
   ~GradientReduction();
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
@@ -67,6 +67,7 @@ class GradientReduction {
   void put(std::size_t index, at::Tensor value);
   void start_complete_buckets();
   void start(Bucket& bucket);
+  void wait(Bucket& bucket);
 
   // Tensors travel in this order: the loss, then the variables from the last to the first.
   std::size_t index_of(std::size_t number) const noexcept { return variables_.size() - number; }
@@ -74,6 +75,7 @@ class GradientReduction {
   Invocation call_;
   comm::Reduction reduction_;
   Tensors variables_;
+  std::function<std::string(std::size_t)> path_of_;
   Tensors waiting_;  // arrived, and in no bucket that has started; undefined otherwise
   std::vector<std::unique_ptr<Bucket>> buckets_;
   std::size_t started_ = 0;  // buckets

@@ -143,9 +143,12 @@ class DataParallel {
   }
 
   // A part of a step: forward and backward of the batch's rows, whose gradients stay on their devices. The next step() adds its own
-  // rows, reduces once, and updates by the mean over all of them, as PyTorch's no_sync() does; keys of dropout go on from part to part. For
-  // steps of more rows than a batch has, where .accumulate does not fit: the number of parts may change from step to step. The
-  // report's loss is of the rows since the last update; it has no gradient norm.
+  // rows, reduces once, and updates by the mean over all of them, as PyTorch's no_sync() does. For steps of more rows than a batch
+  // has, where .accumulate does not fit: the number of parts may change from step to step.
+  //
+  // Rows, loss, metrics and times of the report are of the step so far; what only an update has, such as the norm of the gradient, is
+  // not there. Keys of dropout go on from part to part; leaf_index() and batch normalisation see one part. The learning rate is that
+  // of a step of one batch. The noise scale is not measured in steps with parts. Parameters must not be written between parts.
   //
   // A part that throws leaves the ones before it; a step that is skipped, or throws NonFiniteError, drops them. Throws InvalidArgument
   // with logical_shards, as bits would depend on the devices, and with compress; snapshot() throws it between parts.

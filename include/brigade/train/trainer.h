@@ -66,7 +66,8 @@ class Trainer {
   std::vector<DeviceStatistics> statistics() const;
   void reset_statistics();
 
-  // Averaged gradients of the last step, in the order and with the names of the parameters. Before clipping.
+  // Averaged gradients of the last step, in the order and with the names of the parameters. Before clipping, but for an optimizer of
+  // libtorch, which gets them clipped.
   std::vector<NamedTensor> gradients() const;
 
   // What the rule remembers, as it lies in memory: "momentum_buffer.hidden.weight", of the parameter's shape. Empty for an

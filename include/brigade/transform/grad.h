@@ -47,14 +47,14 @@ class DifferentiationDepth {
 // be differentiable in turn, because someone outside differentiates too.
 struct Variables {
   std::vector<at::Tensor> tensors;
+  std::function<std::string(std::size_t)> path_of;  // of a tensor's place in the argument, which outlives this
   bool create_graph = false;
 };
 
 // `recording` is the caller's grad mode: with it off, nobody outside differentiates. Throws InvalidArgument for a tensor
 // whose dtype has no derivative, TreeError for an undefined one, both with the path.
-Variables make_variables(const std::vector<at::Tensor>& originals,
-                         const std::function<std::string(std::size_t)>& path_of, bool recording,
-                         bool others_require_grad);
+Variables make_variables(const std::vector<at::Tensor>& originals, std::function<std::string(std::size_t)> path_of,
+                         bool recording, bool others_require_grad);
 
 // Whether `tensor` is a variable that a grad inside the body of a pmap made for itself.
 bool is_grad_variable(const at::Tensor& tensor);
