@@ -2,8 +2,11 @@
 #include "brigade/lax/exchange.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/SmallVector.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <utility>
 
 #include "brigade/base/error.h"
 #include "layout.h"

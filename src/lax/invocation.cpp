@@ -1,8 +1,10 @@
 #include "brigade/lax/invocation.h"
 
+#include <c10/util/SmallVector.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "brigade/lax/collectives.h"
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "axis_members.h"
 #include "brigade/base/environment.h"
@@ -28,13 +29,18 @@ thread_local int current_position = 0;
 
 class PlaceGuard {
  public:
-  PlaceGuard(Axis* axis, int position) noexcept {
-    current_axis = axis;
-    current_position = position;
+  PlaceGuard(Axis* axis, int position) noexcept
+      : axis_(std::exchange(current_axis, axis)), position_(std::exchange(current_position, position)) {}
+  ~PlaceGuard() {
+    current_axis = axis_;
+    current_position = position_;
   }
-  ~PlaceGuard() { current_axis = nullptr; }
   PlaceGuard(const PlaceGuard&) = delete;
   PlaceGuard& operator=(const PlaceGuard&) = delete;
+
+ private:
+  Axis* axis_;
+  int position_;
 };
 
 void require_usable(const std::string& name, const std::vector<Device>& wanted, std::source_location site) {

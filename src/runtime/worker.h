@@ -3,6 +3,8 @@
 
 #include <c10/util/FunctionRef.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
