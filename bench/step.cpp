@@ -118,6 +118,11 @@ class OurStep {
   torch::Tensor x_, labels_;
 };
 
+template <class Side>
+double step_microseconds(Side& side, int calls) {
+  return 1e-3 * bench::nanoseconds_per_call(calls, [&] { side.step(); });
+}
+
 // A hand-written loop on each core, which never meet.
 class Apart {
  public:
@@ -125,11 +130,11 @@ class Apart {
     for (int i = 0; i < kDevices; ++i) loops_.emplace_back(shape);
   }
 
-  double step_microseconds(int calls) {
+  double microseconds(int calls) {
     std::barrier together(kDevices);
     const auto run = [&](SingleLoop& loop) {
       together.arrive_and_wait();
-      const double time = 1e-3 * bench::nanoseconds_per_call(calls, [&] { loop.step(); });
+      const double time = step_microseconds(loop, calls);
       together.arrive_and_wait();
       return time;
     };
@@ -143,11 +148,6 @@ class Apart {
  private:
   std::vector<SingleLoop> loops_;
 };
-
-template <class Side>
-double step_microseconds(Side& side, int calls) {
-  return 1e-3 * bench::nanoseconds_per_call(calls, [&] { side.step(); });
-}
 
 // What ours is measured against, with the rounds that were; without a program when it is absent.
 struct Contender {
@@ -203,7 +203,7 @@ void measure(const Shape& shape, bench::Report& report) {
     one_device_printed.rounds.push_back(
         {.exchange_ns = exchange, .ours = step_microseconds(printed, calls), .peer = single_time});
     one_device_apart.rounds.push_back(
-        {.exchange_ns = exchange, .ours = apart.step_microseconds(calls), .peer = single_time});
+        {.exchange_ns = exchange, .ours = apart.microseconds(calls), .peer = single_time});
     for (Contender& peer : peers) {
       if (!peer.program) continue;
       const double peer_time = 1e-3 * peer.program->step_nanoseconds();

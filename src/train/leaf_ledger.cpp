@@ -10,16 +10,6 @@
 
 namespace brigade::training {
 
-void LeafLedger::open(std::int64_t leaves) {
-  kept_ = 0;
-  go_on(leaves);
-}
-
-void LeafLedger::go_on(std::int64_t leaves) {
-  entries_.resize(kept_);
-  entries_.resize(kept_ + static_cast<std::size_t>(leaves));
-}
-
 const LeafLedger::Entry& LeafLedger::write(std::int64_t leaf, std::int64_t rows, const Loss& loss) {
   if (!loss.value.defined() || loss.value.numel() != 1 || !loss.value.is_floating_point()) {
     throw InvalidArgument(fmt::format(
@@ -32,7 +22,7 @@ const LeafLedger::Entry& LeafLedger::write(std::int64_t leaf, std::int64_t rows,
   if (!std::isfinite(count) || count < 0) {
     throw InvalidArgument(fmt::format("the loss of a leaf was taken over {} things; give 0 or more", count));
   }
-  Entry& entry = entries_[kept_ + static_cast<std::size_t>(leaf)];
+  Entry& entry = entries_[leaf];
   entry.count = count;
   entry.metrics = loss.metrics;
   // A mean over nothing is NaN, and says nothing.
@@ -44,24 +34,24 @@ void LeafLedger::report(StepReport& report) const {
   report.loss = loss();
   report.weight = weight();
   report.metrics = metrics();
-  report.leaves = static_cast<std::int64_t>(entries_.size());
+  report.leaves = static_cast<std::int64_t>(entries_.all().size());
 }
 
 double LeafLedger::weight() const {
   std::vector<double> counts;
-  for (const Entry& entry : entries_) counts.push_back(entry.count);
+  for (const Entry& entry : entries_.all()) counts.push_back(entry.count);
   return optim::tree_sum(counts);
 }
 
 double LeafLedger::loss() const {
   std::vector<double> sums;
-  for (const Entry& entry : entries_) sums.push_back(entry.sum);
+  for (const Entry& entry : entries_.all()) sums.push_back(entry.sum);
   return optim::tree_sum(sums) / weight();
 }
 
 std::map<std::string, double> LeafLedger::metrics() const {
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> columns;
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : entries_.all()) {
     for (const Metric& metric : entry.metrics) {
       columns[metric.name].first.push_back(metric.sum);
       columns[metric.name].second.push_back(metric.count);
@@ -75,15 +65,15 @@ std::map<std::string, double> LeafLedger::metrics() const {
 }
 
 std::optional<double> LeafLedger::common_count() const noexcept {
-  for (const Entry& entry : entries_) {
-    if (entry.count != entries_.front().count) return std::nullopt;
+  for (const Entry& entry : entries_.all()) {
+    if (entry.count != entries_.all().front().count) return std::nullopt;
   }
-  return entries_.front().count;
+  return entries_.all().front().count;
 }
 
 std::int64_t LeafLedger::first_non_finite() const noexcept {
-  for (std::size_t leaf = 0; leaf < entries_.size(); ++leaf) {
-    if (!std::isfinite(entries_[leaf].sum)) return static_cast<std::int64_t>(leaf);
+  for (std::size_t leaf = 0; leaf < entries_.all().size(); ++leaf) {
+    if (!std::isfinite(entries_.all()[leaf].sum)) return static_cast<std::int64_t>(leaf);
   }
   return -1;
 }

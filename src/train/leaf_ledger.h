@@ -10,21 +10,17 @@
 
 #include "brigade/train/loss.h"
 #include "brigade/train/step_report.h"
+#include "per_leaf.h"
 
 namespace brigade::training {
 
 class LeafLedger {
  public:
-  // Of a step with so many leaves.
-  void open(std::int64_t leaves);
-
-  // The entries so far are a part of a step, which go_on() with so many leaves more adds to: those of a part that was not kept
-  // give way.
-  void keep_part() noexcept { kept_ = entries_.size(); }
-  void go_on(std::int64_t leaves);
-
-  // Those of kept parts.
-  std::int64_t kept_leaves() const noexcept { return static_cast<std::int64_t>(kept_); }
+  // As PerLeaf.
+  void open(std::int64_t leaves) { entries_.open(leaves); }
+  void keep_part() noexcept { entries_.keep_part(); }
+  void drop_parts() noexcept { entries_.drop_parts(); }
+  std::int64_t kept_leaves() const noexcept { return entries_.kept(); }
 
   // `leaf` is counted from the first one of the part. Throws InvalidArgument for a loss that is no number, or a count that is
   // negative or not finite. `rows` are those of the leaf.
@@ -50,8 +46,7 @@ class LeafLedger {
   std::int64_t first_non_finite() const noexcept;
 
  private:
-  std::vector<Entry> entries_;
-  std::size_t kept_ = 0;
+  PerLeaf<Entry> entries_;
 };
 
 }  // namespace brigade::training

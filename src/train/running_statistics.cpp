@@ -23,30 +23,15 @@ void RunningUpdate::apply() const {
   move_towards(running_var, unbiased_variance, factor);
 }
 
-void RunningStatistics::open(std::int64_t leaves) {
-  kept_ = 0;
-  go_on(leaves);
-}
-
-void RunningStatistics::go_on(std::int64_t leaves) {
-  updates_.resize(kept_);
-  updates_.resize(kept_ + static_cast<std::size_t>(leaves));
-}
-
-void RunningStatistics::apply() {
-  for (const auto& of_leaf : updates_) {
+void RunningStatistics::apply() const {
+  for (const auto& of_leaf : updates_.all()) {
     for (const RunningUpdate& update : of_leaf) update.apply();
   }
-  updates_.clear();
-  kept_ = 0;
 }
 
 RunningStatistics::Recording::Recording(RunningStatistics& statistics, std::int64_t leaf, const Replica& own,
                                         const Replica& first) noexcept
-    : updates_(statistics.updates_[statistics.kept_ + static_cast<std::size_t>(leaf)]),
-      own_(own),
-      first_(first),
-      outer_(std::exchange(current_recording, this)) {}
+    : updates_(statistics.updates_[leaf]), own_(own), first_(first), outer_(std::exchange(current_recording, this)) {}
 
 RunningStatistics::Recording::~Recording() { current_recording = outer_; }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "brigade/train/replica.h"
+#include "per_leaf.h"
 
 namespace brigade::training {
 
@@ -30,15 +31,13 @@ struct RunningUpdate {
 
 class RunningStatistics {
  public:
-  // For a step of so many leaves. What was noted before is dropped.
-  void open(std::int64_t leaves);
-
-  // What was noted is of a part of a step, which go_on() with so many leaves more adds to: a part that was not kept gives way.
-  void keep_part() noexcept { kept_ = updates_.size(); }
-  void go_on(std::int64_t leaves);
+  // As PerLeaf: what is noted lasts until the next open(), or longer for parts that are kept.
+  void open(std::int64_t leaves) { updates_.open(leaves); }
+  void keep_part() noexcept { updates_.keep_part(); }
+  void drop_parts() noexcept { updates_.drop_parts(); }
 
   // Adds what was noted.
-  void apply();
+  void apply() const;
 
   // Makes record() on the calling thread note for `leaf`, which runs on `own`, while it lives. Buffers of `own` stand for those of
   // `first`; both outlive it.
@@ -64,8 +63,7 @@ class RunningStatistics {
   static void record(RunningUpdate update);
 
  private:
-  std::vector<std::vector<RunningUpdate>> updates_;  // [leaf][call]
-  std::size_t kept_ = 0;                             // leaves
+  PerLeaf<std::vector<RunningUpdate>> updates_;  // [leaf][call]
 };
 
 }  // namespace brigade::training

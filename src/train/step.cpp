@@ -48,10 +48,7 @@ StepReport Trainer::State::step(std::int64_t rows, Forward forward) {
   const auto start = Clock::now();
   const LeafPlan plan = plan_of(rows, shape_, axis_->size(), site_);
   StepReport report = begin(plan);
-  do {
-    open(plan);
-    axis_->run([&](int position) { run(position, plan, forward); });
-  } while (audit_->runs_again());
+  run_on_sound_memory(plan, [&](int position) { run(position, plan, forward); });
   const std::chrono::nanoseconds before = kept_time_;
   conclude(decide(), report);
   report.times.all = before + (Clock::now() - start);
@@ -63,10 +60,7 @@ StepReport Trainer::State::no_sync(std::int64_t rows, Forward forward) {
   require_parts_allowed(options_, site_);
   const LeafPlan plan = plan_of(rows, shape_, axis_->size(), site_);
   StepReport report = begin(plan);
-  do {
-    open(plan);
-    axis_->run([&](int position) { run_part(position, plan, forward); });
-  } while (audit_->runs_again());
+  run_on_sound_memory(plan, [&](int position) { run_part(position, plan, forward); });
   report.healed = audit_->healed();
   audit_->end(false);
   ledger_.report(report);
@@ -84,15 +78,14 @@ StepReport Trainer::State::begin(const LeafPlan& plan) {
   return {.step = step_, .rows = kept_rows_ + plan.rows(), .loss_scale = loss_scaler_.value()};
 }
 
-void Trainer::State::open(const LeafPlan& plan) {
-  if (kept_rows_ > 0) {
-    ledger_.go_on(plan.leaves());
-    running_.go_on(plan.leaves());
-  } else {
+// On every device; once more when memory has changed meanwhile and was put right.
+void Trainer::State::run_on_sound_memory(const LeafPlan& plan, c10::function_ref<void(int position)> work) {
+  do {
     ledger_.open(plan.leaves());
     running_.open(plan.leaves());
-  }
-  if (compression_) compression_->begin(step_, static_cast<double>(plan.rows()) * loss_scaler_.value());
+    if (compression_) compression_->begin(step_, static_cast<double>(plan.rows()) * loss_scaler_.value());
+    axis_->run(work);
+  } while (audit_->runs_again());
 }
 
 // One device's part of a step.
@@ -284,6 +277,8 @@ void Trainer::State::keep_part(const StepReport& report) {
 
 void Trainer::State::drop_parts() {
   for (const Seat& own : seats_) own.exchange->drop_parts();
+  ledger_.drop_parts();
+  running_.drop_parts();
   kept_rows_ = 0;
   kept_time_ = {};
 }

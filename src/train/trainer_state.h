@@ -1,6 +1,8 @@
 // What a Trainer is made of. The step is in step.cpp, the rest in trainer.cpp.
 #pragma once
 
+#include <c10/util/FunctionRef.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -27,6 +29,7 @@
 #include "step_audit.h"
 #include "stragglers.h"
 #include "update.h"
+
 namespace brigade::training {
 
 class Trainer::State {
@@ -50,7 +53,7 @@ class Trainer::State {
   Memory memory();
 
   StepReport begin(const LeafPlan& plan);
-  void open(const LeafPlan& plan);
+  void run_on_sound_memory(const LeafPlan& plan, c10::function_ref<void(int position)> work);
   void run(int position, const LeafPlan& plan, Forward forward);
   void run_part(int position, const LeafPlan& plan, Forward forward);
   void run_leaves(int position, const LeafPlan& plan, Extent extent, Forward forward);

@@ -191,7 +191,7 @@ TEST(Checkpoint, InAGradOfTreesTakesParametersAsInputs) {
   };
   const auto found = tree::flatten(grad(through)(model, rows.x, rows.y));
   const auto expected = tree::flatten(grad(plain)(model, rows.x, rows.y));
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], expected[i]));
+  expect_same_bits(found, expected);
   const auto captured = [](const Mlp& p, const at::Tensor& x, const at::Tensor& y) {
     const at::Tensor h = at::addmm(p.b1, x, p.w1);
     return at::cross_entropy_loss(nn::checkpoint([p](const at::Tensor& own) { return at::addmm(p.b2, own, p.w2); }, h),

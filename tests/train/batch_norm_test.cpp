@@ -220,10 +220,6 @@ std::vector<at::Tensor> running(const Layer& layer) {
   return {layer->running_mean.clone(), layer->running_var.clone(), layer->num_batches_tracked.clone()};
 }
 
-void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i], b[i])) << i;
-}
-
 TEST(RunningStatistics, AreThoseBeforeAStepThatThrowsOrIsSkipped) {
   for (const int devices : {1, 2, 4}) {
     for (const NonFinite non_finite : {NonFinite::kStop, NonFinite::kSkip}) {
@@ -248,10 +244,10 @@ TEST(RunningStatistics, AreThoseBeforeAStepThatThrowsOrIsSkipped) {
         EXPECT_TRUE(trainer.step(make_batch(8, {6}, 2), with_nan).skipped);
       }
       for (std::size_t i = 0; i < static_cast<std::size_t>(devices); ++i)
-        expect_same(running(trainer.replica(i)->layer), before);
+        expect_same_bits(running(trainer.replica(i)->layer), before);
       trainer.step(make_batch(8, {6}, 3), loss);
       for (std::size_t i = 0; i < static_cast<std::size_t>(devices); ++i) {
-        expect_same(running(trainer.replica(i)->layer), running(trainer.model()->layer));
+        expect_same_bits(running(trainer.replica(i)->layer), running(trainer.model()->layer));
         EXPECT_EQ(trainer.replica(i)->layer->num_batches_tracked.template item<std::int64_t>(), 4);
       }
     }

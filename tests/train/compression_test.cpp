@@ -181,9 +181,8 @@ TEST(CompressionResiduals, AreUntouchedByAStepThatThrows) {
       };
       EXPECT_ERROR(stumbling.step(make_rows(kRows, 200 + step), infinite), NonFiniteError, "leaf 0");
       stumbling.step(make_rows(kRows, step), mean_loss);
-      const auto one = values_of(straight.model()), other = values_of(stumbling.model());
-      for (std::size_t i = 0; i < one.size(); ++i)
-        EXPECT_TRUE(same_bits(one[i], other[i])) << codec.name() << ", " << step;
+      expect_same_bits(values_of(straight.model()), values_of(stumbling.model()),
+                       std::string(codec.name()) + ", step " + std::to_string(step));
     }
   }
 }
@@ -201,8 +200,7 @@ TEST(CompressionResiduals, AreUntouchedByAStepThatIsSkipped) {
     straight.step(make_rows(kRows, step), mean_loss);
     EXPECT_TRUE(stumbling.step(make_rows(kRows, 100 + step), poisoned).skipped);
     stumbling.step(make_rows(kRows, step), mean_loss);
-    const auto one = values_of(straight.model()), other = values_of(stumbling.model());
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], other[i])) << step;
+    expect_same_bits(values_of(straight.model()), values_of(stumbling.model()), "step " + std::to_string(step));
   }
 }
 

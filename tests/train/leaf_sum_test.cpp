@@ -81,7 +81,7 @@ TEST(Meetings, GiveTheSameBitsOnAnyNumberOfDevices) {
     for (int step = 0; step < 6; ++step) trainer.step(make_rows(step % 3 == 2 ? 10 : 24, step), centred_loss);
     const auto values = values_of(trainer.model());
     if (first.empty()) first = values;
-    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same_bits(values[i], first[i])) << count << " devices";
+    expect_same_bits(values, first, std::to_string(count) + " devices");
   }
 }
 
@@ -117,8 +117,7 @@ TEST(Meetings, WhenALeafThrowsReleaseTheOthers) {
                                   return loss;
                                 }),
                    std::runtime_error, "villain");
-      const auto after = values_of(trainer.model());
-      for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(same_bits(before[i], after[i]));
+      expect_same_bits(before, values_of(trainer.model()));
       EXPECT_GT(trainer.step(make_rows(12), centred_loss).loss, 0);  // the next step works
     }
   }

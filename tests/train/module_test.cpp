@@ -41,11 +41,6 @@ std::vector<at::Tensor> parameters_of(const torch::nn::Module& module) {
   return values;
 }
 
-void expect_same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i], b[i])) << "tensor " << i;
-}
-
 TEST(AModule, ByAFactoryStartsEqualAndDrawsNoMoreThanOnce) {
   torch::manual_seed(3);
   Net alone;

@@ -32,11 +32,16 @@ DataParallelOptions options_of(int devices, std::int64_t per_device_batch) {
           .devices = first_devices(devices)};
 }
 
-// By one device, from all rows at once.
-std::vector<at::Tensor> gradients_of(const Mlp& model, const Rows& rows) {
-  std::vector<at::Tensor> sums = plain_sums(model, rows, rows.x.size(0));
-  for (at::Tensor& sum : sums) sum = sum / static_cast<double>(rows.x.size(0));
-  return sums;
+// Those of the mean over all rows, by one device at once.
+void expect_gradients(const DataParallel<Mlp>& trainer, const Mlp& model, const Rows& rows) {
+  const std::vector<at::Tensor> sums = plain_sums(model, rows, rows.x.size(0));
+  const auto gradients = trainer.gradients();
+  ASSERT_EQ(gradients.size(), sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const at::Tensor mean = sums[i] / static_cast<double>(rows.x.size(0));
+    EXPECT_TRUE(at::allclose(gradients[i].tensor, mean, 1e-5, 1e-7))
+        << gradients[i].name << ", " << trainer.shape().devices << " devices";
+  }
 }
 
 TEST(NoSync, MakesOneStepOfAllRowsWhateverTheirNumberInEachPart) {
@@ -65,9 +70,7 @@ TEST(NoSync, MakesOneStepOfAllRowsWhateverTheirNumberInEachPart) {
           EXPECT_TRUE(same_bits(trainer.model().w1, model.w1));
         }
       }
-      const auto expected = gradients_of(model, data);
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        EXPECT_TRUE(at::allclose(trainer.gradients()[i].tensor, expected[i], 1e-5, 1e-7)) << devices << " devices";
+      expect_gradients(trainer, model, data);
     }
   }
 }
@@ -95,9 +98,8 @@ TEST(NoSync, HasTheBitsOfAccumulateOnTheSameLeaves) {
         one.step(data, mean_loss);
         other.no_sync(of_part(0), mean_loss);
         other.step(of_part(1), mean_loss);
-        const auto expected = values_of(one.model()), found = values_of(other.model());
-        for (std::size_t i = 0; i < expected.size(); ++i)
-          EXPECT_TRUE(same_bits(expected[i], found[i])) << devices << " devices, step " << step;
+        expect_same_bits(values_of(one.model()), values_of(other.model()),
+                         std::to_string(devices) + " devices, step " + std::to_string(step));
       }
     }
   }
@@ -118,9 +120,7 @@ TEST(NoSync, SumsSeveralLeavesOfADeviceInEveryPart) {
       trainer.no_sync(slice(data, 0, rows), mean_loss);
       trainer.no_sync(slice(data, rows, rows + 5), mean_loss);
       trainer.step(slice(data, rows + 5, 2 * rows + 4), mean_loss);
-      const auto expected = gradients_of(before, data);
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        EXPECT_TRUE(at::allclose(trainer.gradients()[i].tensor, expected[i], 1e-5, 1e-7)) << devices << " devices";
+      expect_gradients(trainer, before, data);
     }
   }
 }
@@ -279,8 +279,7 @@ TEST(NoSync, APartThatThrowsLeavesTheOnesBefore) {
   EXPECT_ERROR(trainer.step(slice(data, 12, 18), fails), std::runtime_error, "a bad row");
   trainer.step(slice(data, 12, 18), mean_loss);
 
-  const auto expected = values_of(calm.model()), found = values_of(trainer.model());
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], found[i]));
+  expect_same_bits(values_of(calm.model()), values_of(trainer.model()));
 }
 
 TEST(NoSync, ANumberThatIsNotFiniteEndsTheStepAndItsParts) {
@@ -323,8 +322,7 @@ TEST(NoSync, APartOfFlippedParametersIsHealedAndRunAgain) {
     trainer.step(slice(data, 0, 4), mean_loss);
     return values_of(trainer.model());
   };
-  const auto expected = run(false), found = run(true);
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], found[i]));
+  expect_same_bits(run(false), run(true));
 }
 
 TEST(NoSync, APartOfFlippedParametersStopsWhereDriftStops) {

@@ -37,8 +37,7 @@ TEST(NonFinite, GradientsStopTheStepBeforeAnythingChanges) {
     expect_error<NonFiniteError>([&] { trainer.step(make_rows(12, 1), poisoned(5)); },
                                  {"gradient of w2 is inf at element 17", "step 1", "Nothing was updated",
                                   "device " + std::to_string(count - 1)});
-    const auto after = values_of(trainer.model());
-    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(same_bits(before[i], after[i]));
+    expect_same_bits(before, values_of(trainer.model()));
     EXPECT_FALSE(trainer.step(make_rows(12, 1), mean_loss).skipped);
   }
 }
@@ -57,7 +56,7 @@ TEST(NonFinite, StepsAreSkippedByAllDevicesAlike) {
     }
     const auto values = values_of(trainer.model());
     if (first.empty()) first = values;
-    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same_bits(values[i], first[i]));
+    expect_same_bits(values, first);
   }
 }
 
@@ -94,7 +93,7 @@ TEST(LossScaling, ByAPowerOfTwoKeepsAllBits) {
     for (int step = 0; step < 3; ++step) trainer.step(make_rows(12, step), mean_loss);
     const auto values = values_of(trainer.model());
     if (first.empty()) first = values;
-    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same_bits(values[i], first[i]));
+    expect_same_bits(values, first);
   }
 }
 
@@ -175,8 +174,7 @@ TEST(AStep, ThatThrowsHasNotHappened) {
     }
     EXPECT_EQ(trainer.step(make_rows(12, step), mean_loss).loss, calm.step(make_rows(12, step), mean_loss).loss);
   }
-  const auto one = values_of(trainer.model()), other = values_of(calm.model());
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], other[i]));
+  expect_same_bits(values_of(trainer.model()), values_of(calm.model()));
 }
 
 }  // namespace non_finite_test

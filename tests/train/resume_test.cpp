@@ -132,9 +132,8 @@ TEST_P(Resume, ContinuesAsIfItHadNeverStoppedOnAnyNumberOfDevices) {
     EXPECT_EQ(found.numbers, expected.numbers);
     EXPECT_THAT(differences(rest.end, expected.end), ::testing::IsEmpty());
     for (int replica = 1; replica < after; ++replica) {
-      const auto one = values_of(second.replica(0)),
-                 another = values_of(second.replica(static_cast<std::size_t>(replica)));
-      for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], another[i])) << "replica " << replica;
+      expect_same_bits(values_of(second.replica(0)), values_of(second.replica(static_cast<std::size_t>(replica))),
+                       "replica " + std::to_string(replica));
     }
   }
 }

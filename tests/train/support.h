@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "brigade/random/distributions.h"
@@ -67,6 +68,12 @@ inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor one = a.detach().contiguous(), other = b.detach().contiguous();
   return one.sizes() == other.sizes() && one.scalar_type() == other.scalar_type() &&
          std::memcmp(one.data_ptr(), other.data_ptr(), one.nbytes()) == 0;
+}
+
+inline void expect_same_bits(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other,
+                             const std::string& what = {}) {
+  ASSERT_EQ(one.size(), other.size()) << what;
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], other[i])) << what << ", tensor " << i;
 }
 
 inline std::vector<at::Tensor> values_of(const Mlp& model) {
